@@ -5,14 +5,17 @@ import { type Cell, makePlan } from './bridge/plan.ts';
 import { demands, makeRow, tableOf } from './bridge/rows.ts';
 import { createWorld } from './bridge/world.ts';
 import { runRounds } from './rows.ts';
-import { defineSuite } from './suite.ts';
+import { defineSuite, isChosen } from './suite.ts';
 
 export const bridge = defineSuite({
   summary: 'messages a second to the ledger: the plain loop, the bridge, graphile-worker, pg-boss',
+  rowNames: (quick) => makePlan(quick).cells.map(({ name }) => name),
   createWorld,
-  async measure(world, { quick, progress }) {
+  async measure(world, options) {
+    const { quick, progress } = options;
     const { repetitions, warmUpMessages, cells } = makePlan(quick);
-    const taken = await runRounds(cells, repetitions, async (cell: Cell, round) => {
+    const chosen = cells.filter(({ name }) => isChosen(options, name));
+    const taken = await runRounds(chosen, repetitions, async (cell: Cell, round) => {
       const sample = await measure(world, cell, warmUpMessages);
       const { name, clients, batch, messages } = cell;
       progress(

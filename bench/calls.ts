@@ -2,22 +2,18 @@
 
 import { type Cell, measure } from './calls/measure.ts';
 import { SITE } from './calls/servers.ts';
-import { column, makeTable, mediansOf, NAME, runRounds, SPEED, sumOf } from './rows.ts';
-import { type Demand, defineSuite, type Row } from './suite.ts';
+import { column, cpuColumns, makeTable, mediansOf, NAME, runRounds, SPEED, sumOf } from './rows.ts';
+import { type Demand, defineSuite, demandOf, isChosen, quotient, type Row } from './suite.ts';
 import { openWorld } from './world.ts';
 
 const POOL_CONNECTIONS = 10;
 const REPETITIONS = 3;
 const RUN_SEC = 10;
 const QUICK_SEC = 1;
-const COLUMNS = [
-  NAME,
-  ...[column('clients', 'clients'), column('connections', 'db_connections')],
-  ...[...SPEED, column('WAL bytes', 'wal_bytes_per_op')],
-];
 
 export const calls = defineSuite({
   summary: 'call events a second through HTTP: one insert each, coalesced',
+  rowNames: (quick) => makeCells(quick).map(({ name }) => name),
   createWorld: () =>
     openWorld({}, async ({ db2 }) => {
       await db2.ask(
@@ -25,8 +21,10 @@ export const calls = defineSuite({
         [SITE],
       );
     }),
-  async measure(world, { quick, progress }) {
-    const taken = await runRounds(makeCells(quick), quick ? 1 : REPETITIONS, (cell, round) => {
+  async measure(world, options) {
+    const { quick, progress } = options;
+    const cells = makeCells(quick).filter(({ name }) => isChosen(options, name));
+    const taken = await runRounds(cells, quick ? 1 : REPETITIONS, (cell, round) => {
       const { name, clients, db_connections } = cell;
       progress(`round ${round}: ${name}, ${clients} clients, ${db_connections} connections`);
       return measure(world, cell);
@@ -39,7 +37,14 @@ export const calls = defineSuite({
     }));
   },
   demands,
-  table: (rows) => makeTable(COLUMNS, rows),
+  table: (rows) =>
+    makeTable(
+      [
+        ...[NAME, column('clients', 'clients'), column('connections', 'db_connections')],
+        ...[...SPEED, ...cpuColumns(rows), column('WAL bytes', 'wal_bytes_per_op')],
+      ],
+      rows,
+    ),
 });
 
 function makeCells(quick: boolean): Cell[] {
@@ -55,11 +60,13 @@ function demands(rows: readonly Row[]): Demand[] {
   return [...new Set(rows.map(({ clients }) => clients))].flatMap((clients) => {
     const rate = (name: string, connections: number) =>
       rows.find((row) => row.name === name && row.clients === clients && row.db_connections === connections)
-        ?.rate ?? 0;
-    return [1, POOL_CONNECTIONS].map((connections) => ({
-      what: `coalesced / single on ${connections} connections, at ${clients} clients`,
-      atLeast: 1,
-      value: rate('coalesced', 1) / rate('single', connections),
-    }));
+        ?.rate;
+    return [1, POOL_CONNECTIONS].map((connections) =>
+      demandOf(
+        `coalesced / single on ${connections} connections, at ${clients} clients`,
+        1,
+        quotient(rate('coalesced', 1), rate('single', connections)),
+      ),
+    );
   });
 }

@@ -1,45 +1,58 @@
 // The claims suite: our claim against the plain design, one by one, in sets and over HTTP.
 
-import { measure, sellOut } from './claims/measure.ts';
+import { HTTP_CPU, measureHttpCpu } from './claims/http_cpu.ts';
+import { measure } from './claims/measure.ts';
 import { demands } from './claims/must_show.ts';
 import { type Cell, makePlan, type Plan } from './claims/plan.ts';
 import { makeRow, tableOf } from './claims/rows.ts';
 import { type ClaimsWorld, createWorld } from './claims/world.ts';
 import { runRounds } from './rows.ts';
-import { defineSuite, type Row } from './suite.ts';
+import { defineSuite, isChosen, type Row, type SuiteOptions } from './suite.ts';
 
 const MS_PER_SEC = 1_000;
 const SEC_PER_MIN = 60;
 
 export const claims = defineSuite({
   summary: 'claims a second: the plain design, one claim, batches, the HTTP door, sold out',
+  compares: true,
+  againstRows: [HTTP_CPU],
+  rowNames: (quick) => [...cellsOf(makePlan(quick)).map(({ name }) => name), HTTP_CPU],
   createWorld,
-  measure: (world, { quick, progress }) => runPlan(world, makePlan(quick), progress),
+  async measure(world, options) {
+    const rows = await runPlan(world, chosenOf(makePlan(options.quick), options), options.progress);
+    if (options.against === undefined || !isChosen(options, HTTP_CPU)) return rows;
+    return [...rows, ...(await measureHttpCpu(world.tools.wrk, options))];
+  },
   demands,
   table: tableOf,
 });
 
+const cellsOf = ({ groups }: Plan): Cell[] => groups.flatMap(({ cells }) => cells);
+
+function chosenOf(plan: Plan, options: SuiteOptions): Plan {
+  const groups = plan.groups.map((group) => ({
+    ...group,
+    cells: group.cells.filter(({ name }) => isChosen(options, name)),
+  }));
+  return { ...plan, groups };
+}
+
 async function runPlan(world: ClaimsWorld, plan: Plan, progress: (line: string) => void): Promise<Row[]> {
   const announce = createProgress(plan, progress);
   const rows: Row[] = [];
-  for (const { prepare, cells } of plan.groups) {
-    if (prepare === 'sell-out') {
-      progress(`selling out two pools of ${plan.soldOutSlots} slots`);
-      await sellOut(world, plan.soldOutSlots);
-    }
+  for (const { cells } of plan.groups) {
     const taken = await runRounds(cells, plan.repetitions, (cell, round) => {
       announce(cell, round);
       return measure(world, cell);
     });
     rows.push(...taken.map(([cell, samples]) => makeRow(cell, samples)));
-    if (prepare === 'sell-out') await world.db1.rows('bench.set_autovacuum', { p_on: true });
   }
   return rows;
 }
 
 /** Tells what runs now and, from how long the runs so far took, when all will be done. */
 function createProgress(plan: Plan, progress: (line: string) => void): (cell: Cell, round: number) => void {
-  const total = plan.repetitions * plan.groups.reduce((sum, group) => sum + group.cells.length, 0);
+  const total = plan.repetitions * cellsOf(plan).length;
   const startedAt = performance.now();
   let done = 0;
   return ({ name, clients, batch }, round) => {

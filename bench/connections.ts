@@ -37,17 +37,25 @@ async function send({ port, expected, next }: Sending, client: number, report: S
   socket.destroy();
 }
 
+/** The status of an answer that is there to its end; undefined while a part is missing. */
+export function statusIn(text: string): number | undefined {
+  const head = text.indexOf(HEAD_END);
+  const length = /content-length: (\d+)/i.exec(text)?.[1];
+  if (head < 0 || length === undefined || text.length < head + HEAD_END.length + Number(length))
+    return undefined;
+  return Number(text.slice(9, 12));
+}
+
 /** Resolves with the status once the whole answer is there. */
 function exchange(socket: Socket, request: string): Promise<number> {
   return new Promise((resolve, reject) => {
     let text = '';
     const onData = (chunk: string): void => {
       text += chunk;
-      const head = text.indexOf(HEAD_END);
-      const length = /content-length: (\d+)/i.exec(text)?.[1];
-      if (head < 0 || length === undefined || text.length < head + HEAD_END.length + Number(length)) return;
+      const status = statusIn(text);
+      if (status === undefined) return;
       socket.off('data', onData).off('error', reject);
-      resolve(Number(text.slice(9, 12)));
+      resolve(status);
     };
     socket.on('data', onData).once('error', reject);
     socket.write(request);

@@ -1,4 +1,4 @@
-// CPU that a process and its children have used, from /proc.
+// CPU that processes have used, from /proc, in two accounts: what is measured, and what sends the load.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Session } from './world.ts';
@@ -29,12 +29,49 @@ function tryStat(pid: number): ReturnType<typeof statOf> | undefined {
   }
 }
 
-/** After the name, which may have spaces: the third field is the state, the fourth the parent, 14 to 17 the ticks. */
-export function statOf(pid: number): { parent: number; ticks: number } {
+/**
+ * After the name, which may have spaces: the third field is the state, the fourth the parent, 14 and 15 the ticks of the process,
+ * 16 and 17 those of its children that have ended.
+ */
+export function statOf(pid: number): { parent: number; ticks: number; ownTicks: number; endedTicks: number } {
   const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  return {
-    parent: Number(fields[1]),
-    ticks: fields.slice(11, 15).reduce((sum, one) => sum + Number(one), 0),
-  };
+  const sum = (from: number) => Number(fields[from]) + Number(fields[from + 1]);
+  const [ownTicks, endedTicks] = [sum(11), sum(13)];
+  return { parent: Number(fields[1]), ticks: ownTicks + endedTicks, ownTicks, endedTicks };
+}
+
+/** Of this process, without its children. */
+export const ownUs = (): number => statOf(process.pid).ownTicks * US_PER_TICK;
+/** Of the children of this process that have ended, such as a load generator that ran to its end. */
+export const endedUs = (): number => statOf(process.pid).endedTicks * US_PER_TICK;
+
+export type Accounts = {
+  /** What is measured: servers, workers, databases. */
+  system(): number;
+  /** What sends the load. */
+  load(): number;
+};
+
+/** Of one operation; `per_core` is how many operations a core of the measured system does in a second. */
+export type Spent = { cpu_us: number; load_cpu_us: number; per_core: number };
+
+/** What both accounts use from now on. */
+export function startMeter({ system, load }: Accounts): (ops: number) => Spent {
+  const [systemBefore, loadBefore] = [system(), load()];
+  return (ops) => spentOn(ops, system() - systemBefore, load() - loadBefore);
+}
+
+const US_PER_SEC = 1e6;
+
+/** A run that was too short for a tick has no rate for a core: it is 0. */
+export function spentOn(ops: number, systemUs: number, loadUs: number): Spent {
+  const perCore = systemUs > 0 ? (ops * US_PER_SEC) / systemUs : 0;
+  return { cpu_us: systemUs / ops, load_cpu_us: loadUs / ops, per_core: perCore };
+}
+
+/** The load generator's part of all CPU; 0 where there was none. */
+export function loadShare({ cpu_us, load_cpu_us }: Pick<Spent, 'cpu_us' | 'load_cpu_us'>): number {
+  const all = cpu_us + load_cpu_us;
+  return all > 0 ? load_cpu_us / all : 0;
 }

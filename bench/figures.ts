@@ -24,6 +24,9 @@ type Choice = readonly [label: string, row: { name: string; clients?: number; ba
 
 const BLOCK = /(<!-- figures: ([a-z-]+) -->\n)[\s\S]*?(<!-- end of figures -->)/g;
 
+/** Of a command that ran a part of a suite. */
+const PART = / --(?:row|minutes)\b/;
+
 const CLAIM_WAYS: readonly Choice[] = [
   ['one claim a transaction, 8 clients, SQL', { name: 'single', clients: 8 }],
   ['HTTP, 64 clients, coalesced', { name: 'http-coalesced', clients: 64 }],
@@ -86,6 +89,8 @@ export function keepRaw(file: string, root = PROJECT_ROOT): string {
     throw new UsageError(
       `${file} is not a raw result of the bench. Suites: ${Object.keys(SUITES).join(', ')}.`,
     );
+  if (PART.test(raw.command))
+    throw new UsageError(`${file} is of a part of ${raw.suite}: it would replace the numbers of the whole.`);
   return keepSummary('bench', raw, raw.result, root);
 }
 

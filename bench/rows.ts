@@ -1,5 +1,6 @@
 // Repetitions become rows, rows become a table.
 
+import { loadShare } from './cpu.ts';
 import { median } from './stats.ts';
 import type { Row } from './suite.ts';
 
@@ -44,9 +45,10 @@ export function sumOf<Sample>(samples: readonly Sample[], amount: (sample: Sampl
   return samples.reduce((sum, sample) => sum + amount(sample), 0);
 }
 
-/** The rate of a way with its best number of clients and batch. */
-export function bestRate(rows: readonly Row[], name: string): number {
-  return Math.max(...rows.filter((row) => row.name === name).map((row) => row.rate));
+/** The rate of a way with its best number of clients and batch; undefined where it was not measured. */
+export function bestRate(rows: readonly Row[], name: string): number | undefined {
+  const rates = rows.filter((row) => row.name === name).map((row) => row.rate);
+  return rates.length === 0 ? undefined : Math.max(...rates);
 }
 
 export function whole(value: number | string | undefined): string {
@@ -68,9 +70,38 @@ export const SPEED: readonly Column[] = [
   { heading: 'p99 ms', text: (row) => row.p99_ms.toFixed(2) },
 ];
 
+/** Beside a rate: what it took of the machine, and how much of that was the load generator's. Older summaries lack it. */
+export function cpuColumns(rows: readonly Row[]): readonly Column[] {
+  return rows.some(({ cpu_us }) => cpu_us !== undefined) ? CPU : [];
+}
+
+const CPU: readonly Column[] = [
+  column('CPU µs', 'cpu_us'),
+  { heading: 'per core', text: ({ per_core }) => (Number(per_core) > 0 ? whole(per_core) : '') },
+  { heading: 'load', text: loadText },
+];
+
+export function loadText({ cpu_us, load_cpu_us }: { [name: string]: number | string | undefined }): string {
+  if (cpu_us === undefined || load_cpu_us === undefined) return '';
+  const share = loadShare({ cpu_us: Number(cpu_us), load_cpu_us: Number(load_cpu_us) });
+  return `${Math.round(share * PERCENT)} %`;
+}
+
 function spread(row: Row): string {
   if (row.repetitions === 1) return '';
   return `±${Math.round(((Number(row.rate_max) - Number(row.rate_min)) / 2 / row.rate) * PERCENT)} %`;
+}
+
+/** What the other designs were given to do their best, for the person who reads the ratios: by the rows that it is about. */
+export type Tuned = readonly (readonly [names: readonly string[], what: string])[];
+
+/** Lines for below a table, of the rows that it has. */
+export function tunedLines(tuned: Tuned, rows: readonly Row[]): string[] {
+  const lines = tuned.flatMap(([names, what]) => {
+    const shown = names.filter((name) => rows.some((row) => row.name === name));
+    return shown.length === 0 ? [] : [`  ${shown.join(', ')}: ${what}`];
+  });
+  return lines.length === 0 ? [] : ['', 'tuned', ...lines];
 }
 
 export function makeTable<Of = Row>(columns: readonly Column<Of>[], rows: readonly Of[]): string {

@@ -5,14 +5,16 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { reportFailure, UsageError } from './command.ts';
 import { keepRaw, writeFigures } from './figures.ts';
-import { type AnyRow, type Demand, demandLine } from './suite.ts';
+import { type AnyRow, type Demand, demandLine, type Suite } from './suite.ts';
 import { SUITES } from './suites.ts';
 import { beginRun, keepSummary, type Raw, writeRaw } from './summaries.ts';
 
 /** Not a suite: writes pages. */
 const FIGURES = 'figures';
+/** The last minute is compared with the first. */
+const LEAST_MINUTES = 2;
 
-const usage = `npm run bench -- <suite> [--json file] [--keep | --quick] [--against folder]
+const usage = `npm run bench -- <suite> [--json file] [--keep | --quick] [--against folder] [--row name[,name]] [--minutes n]
 npm run bench -- ${FIGURES} [raw result]…
 
 Suites:
@@ -24,7 +26,9 @@ ${Object.entries(SUITES)
   --keep        also writes bench/summaries/<suite>.json, which git keeps, and the figures in pages from it; refuses where the
                 product files changed meanwhile
   --quick       everything once, small and within a minute: shows that it runs, proves nothing about speed
-  --against folder  neighbours, cost, paid, rebuild, whole: also measures another checkout, with its packages installed
+  --against folder  ${takers(({ compares }) => compares)}: also measures another checkout, with its packages installed
+  --row names   ${takers(({ rowNames }) => rowNames)}: only these rows. A demand whose rows are missing is not measured
+  --minutes n   ${takers(({ hasMinutes }) => hasMinutes)}: how long its longest row takes
 
 The raw result of a run without --quick goes to results/bench/, which git ignores.
 
@@ -33,7 +37,16 @@ docs/reliability.md from all kept summaries. Run it also when a page no longer s
 
 Examples:
   npm run bench -- claims --json claims.json
+  npm run bench -- whole --row held --minutes 5
   npm run bench -- ${FIGURES}`;
+
+/** The suites that take an option. */
+function takers(takes: (suite: Suite) => unknown): string {
+  return Object.entries(SUITES)
+    .filter(([, suite]) => takes(suite))
+    .map(([name]) => name)
+    .join(', ');
+}
 
 async function main(args: string[]): Promise<number> {
   const { values, positionals } = parseArgs({
@@ -44,6 +57,8 @@ async function main(args: string[]): Promise<number> {
       keep: { type: 'boolean', default: false },
       quick: { type: 'boolean', default: false },
       against: { type: 'string' },
+      row: { type: 'string' },
+      minutes: { type: 'string' },
       help: { type: 'boolean', short: 'h', default: false },
     },
   });
@@ -64,12 +79,17 @@ async function main(args: string[]): Promise<number> {
   }
   if (values.quick && values.keep)
     throw new UsageError('--keep: a quick run proves nothing about speed, so its numbers are not kept.');
+  if (values.keep && (values.row ?? values.minutes) !== undefined)
+    throw new UsageError('--keep: a part of a suite would replace the numbers of the whole.');
   if (values.against !== undefined && !suite.compares)
     throw new UsageError(`--against: ${name} measures this checkout only.`);
+  const chosen = chosenRows(name, suite, values);
   const run = beginRun(name, ['npm run bench --', ...args].join(' '));
   const { settings, rows, demands, notes } = await suite.run({
     quick: values.quick,
     ...(values.against !== undefined && { against: resolve(values.against) }),
+    ...(chosen !== undefined && { rows: chosen }),
+    ...(values.minutes !== undefined && { minutes: minutesOf(name, suite, values.minutes) }),
     progress: (line) => process.stderr.write(`${line}\n`),
   });
   const heading = values.quick ? 'must show (a quick run proves none of it)' : 'must show';
@@ -84,6 +104,34 @@ async function main(args: string[]): Promise<number> {
     console.log(`written: ${writeFigures().join(', ')}`);
   }
   return 0;
+}
+
+function chosenRows(
+  name: string,
+  { rowNames, againstRows = [] }: Suite,
+  { row, quick, against }: { row?: string; quick: boolean; against?: string },
+): string[] | undefined {
+  if (row === undefined) return undefined;
+  if (rowNames === undefined) throw new UsageError(`--row: ${name} runs as a whole.`);
+  const known = rowNames(quick);
+  const chosen = row.split(',');
+  const unknown = chosen.filter((one) => !known.includes(one));
+  if (unknown.length > 0)
+    throw new UsageError(
+      `--row: ${name} has no row ${unknown.join(', ')}${quick ? ' in a quick run' : ''}. Rows: ${known.join(', ')}.`,
+    );
+  const lone = chosen.find((one) => againstRows.includes(one));
+  if (lone !== undefined && against === undefined)
+    throw new UsageError(`--row ${lone}: name the other checkout with --against.`);
+  return chosen;
+}
+
+function minutesOf(name: string, { hasMinutes }: Suite, given: string): number {
+  if (!hasMinutes) throw new UsageError(`--minutes: no row of ${name} takes as long as it is told.`);
+  const minutes = Number(given);
+  if (!Number.isInteger(minutes) || minutes < LEAST_MINUTES)
+    throw new UsageError(`--minutes: a whole number from ${LEAST_MINUTES} on, the first and the last.`);
+  return minutes;
 }
 
 /** As other programs read it: settings and rows stand beside where they come from. */

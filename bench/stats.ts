@@ -1,5 +1,7 @@
 // From moments to numbers.
 
+import type { Spent } from './cpu.ts';
+
 /** One finished statement: when it ended and how long it took. */
 export type Finished = { client: number; endUs: number; tookUs: number };
 
@@ -16,14 +18,17 @@ export type Timing = {
 };
 
 /** What one run of one way showed. */
-export type Sample = Timing & {
-  wal_bytes_per_op: number;
-  /** How much of the pool was gone at the end: 1 is all of it. */
-  sold_part?: number;
-  /** HTTP: answers of 400 and above, and requests without an answer. */
-  refused?: number;
-  broken?: number;
-};
+export type Sample = Timing &
+  Spent & {
+    wal_bytes_per_op: number;
+    /** How much of the pool was gone at the end: 1 is all of it. */
+    sold_part?: number;
+    /** HTTP: answers of 400 and above, and requests without an answer. */
+    refused?: number;
+    broken?: number;
+    /** Where requests come at a fixed pace. */
+    offered_rate?: number;
+  };
 
 const US_PER_SEC = 1e6;
 const US_PER_MS = 1e3;

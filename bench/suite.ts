@@ -26,6 +26,15 @@ export type Demand = {
   friendlier?: number;
 };
 
+/** `value` is left out where a row that it needs was not measured. */
+export function demandOf(what: string, atLeast: number, value: number | undefined): Demand {
+  return { what, atLeast, ...(value !== undefined && { value }) };
+}
+
+export function quotient(one?: number, other?: number): number | undefined {
+  return one === undefined || other === undefined ? undefined : one / other;
+}
+
 export function demandLine({ what, atLeast, value, friendlier }: Demand): string {
   const verdict = value === undefined ? 'not measured' : value >= atLeast ? 'ok' : 'NOT MET';
   const seen = value === undefined ? '' : `${value.toFixed(2)} `;
@@ -48,13 +57,27 @@ export type SuiteOptions = {
   quick: boolean;
   /** Another checkout, measured beside this one by the suites that can. */
   against?: string;
+  /** Only these rows, of the suites that say which can be chosen; all where left out. */
+  rows?: readonly string[];
+  /** How long the longest row takes, of the suites that have one. */
+  minutes?: number;
   progress(line: string): void;
 };
+
+export function isChosen({ rows }: Pick<SuiteOptions, 'rows'>, name: string): boolean {
+  return rows === undefined || rows.includes(name);
+}
 
 export type Suite = {
   summary: string;
   /** It takes `against`. */
   compares?: boolean;
+  /** It takes `minutes`. */
+  hasMinutes?: boolean;
+  /** Which rows can be chosen; the suite runs as a whole where left out. */
+  rowNames?(quick: boolean): string[];
+  /** Those of them that are only measured beside another checkout. */
+  againstRows?: readonly string[];
   run(options: SuiteOptions): Promise<Outcome>;
   /** The rows of a run, or of a kept summary, as people read them. */
   table(rows: readonly AnyRow[]): string;
@@ -63,6 +86,9 @@ export type Suite = {
 /** A suite on a world of its own, of which nothing is left when it ends. */
 export function defineSuite<Own extends World>(suite: {
   summary: string;
+  compares?: boolean;
+  againstRows?: readonly string[];
+  rowNames(quick: boolean): string[];
   createWorld(): Promise<Own>;
   measure(world: Own, options: SuiteOptions): Promise<Row[]>;
   demands(rows: readonly Row[]): Demand[];
@@ -70,6 +96,9 @@ export function defineSuite<Own extends World>(suite: {
 }): Suite {
   return {
     summary: suite.summary,
+    ...(suite.compares && { compares: true }),
+    ...(suite.againstRows && { againstRows: suite.againstRows }),
+    rowNames: (quick) => [...new Set(suite.rowNames(quick))],
     async run(options) {
       options.progress('starting two databases');
       const world = await suite.createWorld();

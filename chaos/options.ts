@@ -2,6 +2,7 @@
 
 import { parseArgs } from 'node:util';
 import { UsageError } from '../bench/command.ts';
+import { MAX_PROCESSES } from '../src/processes/part.ts';
 
 /** Faults of a pool, an endpoint, a caller or a worker beside which a healthy one must not suffer: I13 is judged by them. */
 export const NEIGHBOURS = [
@@ -45,15 +46,21 @@ export const FAULTS = [
   ...NEIGHBOURS,
 ] as const;
 
+/** Where servers and workers have several processes each: one is killed by itself, or all are restarted in turn. */
+export const PROCESS_FAULTS = ['kill-process', 'reload'] as const;
+
 /** Asked for by name: the databases are on disks of their own then, which only root can have. */
 export const POWER_CUT = 'power-cut';
 
-const ALL_FAULTS = [...FAULTS, POWER_CUT] as const;
+const ALL_FAULTS = [...FAULTS, ...PROCESS_FAULTS, POWER_CUT] as const;
 
 export type FaultName = (typeof ALL_FAULTS)[number];
 
 const neighbourNames: ReadonlySet<string> = new Set(NEIGHBOURS);
 export const isNeighbour = (fault: string): boolean => neighbourNames.has(fault);
+
+const ofProcesses: ReadonlySet<string> = new Set(PROCESS_FAULTS);
+const isOfProcesses = (fault: string): boolean => ofProcesses.has(fault);
 
 export type Phase = 'start' | 'warm' | 'storm' | 'calm' | 'drain' | 'collect';
 
@@ -77,6 +84,8 @@ export type RunOptions = {
   first?: readonly FaultName[];
   /** `small` is for tests: a third of the load and short phases. */
   scale?: 'full' | 'small';
+  /** Of each server and each worker; 1 where left out. */
+  processes?: number;
   /** SQL applied after the migrations: for negative controls. */
   patch?: { db1?: string; db2?: string };
   /** Settings of the Postgres servers, such as synchronous_commit. */
@@ -95,6 +104,7 @@ export type Command = {
   minutes: number;
   faults: readonly FaultName[];
   scale: 'full' | 'small';
+  processes: number;
   json?: string;
   keep: boolean;
   journals: boolean;
@@ -115,7 +125,7 @@ export type CellsCommand = {
 const DEFAULT_FAILOVERS = 5;
 const MAX_FAILOVERS = 1_000;
 
-export const USAGE = `npm run chaos -- [--seed N] [--minutes M] [--faults a,b,…] [--scale full|small] [--json file] [--keep] [--journals]
+export const USAGE = `npm run chaos -- [--seed N] [--minutes M] [--faults a,b,…] [--processes N] [--scale full|small] [--json file] [--keep] [--journals]
 
 Starts two Postgres servers, PostgREST, Redis, a stand-in for Stripe, two servers and two workers, lets buyers, providers, callers
 and an operator work with them while faults happen, then lets everything come to rest and judges what is left against the
@@ -127,7 +137,8 @@ Options:
   --minutes M    how long faults happen (default 1); decimals are fine
   --faults a,b   only these faults; "none" for none, "neighbours" for those that I13 is judged by, "stripe" for Stripe's
                  (default: all but power-cut, which needs root on Debian: databases on disks of their own lose what was
-                 never synced)
+                 never synced; ${PROCESS_FAULTS.join(' and ')} are for several processes)
+  --processes N  of each server and each worker (default 1, at most ${MAX_PROCESSES}): \`sluice serve --processes N\`
   --scale S      small is a third of the load (default full)
   --json file    writes the verdict, the counts and the faults there
   --keep         afterwards runs the negative controls, writes chaos/summaries/ from this run and all others of the same
@@ -149,6 +160,7 @@ Examples:
   npm run chaos -- --seed 1 --minutes 1
   npm run chaos -- --faults kill-worker,stall-worker --minutes 0.5 --json run.json
   npm run chaos -- --faults neighbours --minutes 2 --scale small
+  npm run chaos -- --processes 2 --minutes 5
   npm run chaos -- --faults power-cut --minutes 12 --seed 1
   npm run chaos -- --cells --failovers 20 --seed 1
   npm run chaos -- --cells --failovers 100 --seed 1 --minutes 30 --resume`;
@@ -210,6 +222,7 @@ export function readCommand(args: string[], chosenSeed: () => number): Command |
       minutes: { type: 'string' },
       faults: { type: 'string' },
       scale: { type: 'string' },
+      processes: { type: 'string' },
       json: { type: 'string' },
       keep: { type: 'boolean', default: false },
       journals: { type: 'boolean', default: false },
@@ -222,19 +235,28 @@ export function readCommand(args: string[], chosenSeed: () => number): Command |
   const scale = values.scale ?? 'full';
   if (scale !== 'full' && scale !== 'small')
     throw new UsageError(`--scale is "${values.scale}"; it must be full or small`);
+  const processes = Number(values.processes ?? 1);
+  if (!Number.isInteger(processes) || processes < 1 || processes > MAX_PROCESSES)
+    throw new UsageError(
+      `--processes is "${values.processes}"; it must be a whole number from 1 to ${MAX_PROCESSES}`,
+    );
+  const faults = readFaults(values.faults, processes);
+  const alone = faults.find((fault) => processes === 1 && isOfProcesses(fault));
+  if (alone !== undefined) throw new UsageError(`--faults: ${alone} needs --processes 2 or more`);
   return {
     seed,
     minutes,
-    faults: readFaults(values.faults),
+    faults,
     scale,
+    processes,
     keep: values.keep,
     journals: values.journals,
     ...(values.json !== undefined && { json: values.json }),
   };
 }
 
-function readFaults(list: string | undefined): readonly FaultName[] {
-  if (list === undefined || list === 'all') return FAULTS;
+function readFaults(list: string | undefined, processes: number): readonly FaultName[] {
+  if (list === undefined || list === 'all') return processes === 1 ? FAULTS : [...FAULTS, ...PROCESS_FAULTS];
   if (list === 'none') return [];
   return list.split(',').flatMap((text) => {
     if (text.trim() === 'neighbours') return NEIGHBOURS;

@@ -5,6 +5,8 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { familyOf, signal, until } from './cells/servers.ts';
+import type { Random } from './random.ts';
 
 const SLUICE = fileURLToPath(new URL('../bin/sluice.js', import.meta.url));
 const SKEWED_CLOCK = new URL('./faults/skewed_clock.js', import.meta.url).href;
@@ -100,8 +102,36 @@ export class Process {
 
   async kill(): Promise<void> {
     this.#isWanted = false;
-    this.#child?.kill('SIGKILL');
+    this.killNow();
     await this.#ended;
+  }
+
+  /** Of a command with several processes: kill -9 of one of them. Resolves when its supervisor has started another. */
+  async killMember(random: Random): Promise<void> {
+    const before = this.#members();
+    const victim = random.pick(before);
+    signal(victim, 'SIGKILL');
+    await this.#untilMembers(before.length, (now) => !now.includes(victim));
+  }
+
+  /** Of a command with several processes: SIGHUP. Resolves when none of the old ones is left. */
+  async reload(): Promise<void> {
+    const before = this.#members();
+    this.#child?.kill('SIGHUP');
+    await this.#untilMembers(before.length, (now) => now.every((pid) => !before.includes(pid)));
+  }
+
+  async #untilMembers(count: number, isDone: (now: number[]) => boolean): Promise<void> {
+    const test = () => {
+      const now = this.#members();
+      return now.length === count && isDone(now);
+    };
+    await until(`${this.name}: its processes`, test, READY_MS);
+  }
+
+  /** The processes of a command that has several: the supervisor has no other children. */
+  #members(): number[] {
+    return familyOf(this.pid).slice(1);
   }
 
   /** SIGTERM; one that does not end in time is a finding, and is killed. */
@@ -123,17 +153,24 @@ export class Process {
     return this.#child === undefined || this.#child.exitCode !== null || this.#child.signalCode !== null;
   }
 
+  /** With all its processes, as when the machine stands still. */
   stall(): void {
-    this.#child?.kill('SIGSTOP');
+    this.#signalAll('SIGSTOP');
   }
 
   goOn(): void {
-    this.#child?.kill('SIGCONT');
+    this.#signalAll('SIGCONT');
   }
 
   /** For the way out of this process, where nothing can be waited for. */
   killNow(): void {
-    this.#child?.kill('SIGKILL');
+    this.#signalAll('SIGKILL');
+  }
+
+  /** The supervisor first: it starts no others then. */
+  #signalAll(name: NodeJS.Signals): void {
+    if (this.hasEnded) return;
+    for (const pid of familyOf(this.pid)) signal(pid, name);
   }
 }
 

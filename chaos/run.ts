@@ -35,13 +35,15 @@ async function main(args: string[]): Promise<number> {
   return isClean && isFoundOut ? 0 : 1;
 }
 
-async function runAndJudge({ seed, minutes, faults, scale }: Command): Promise<{
+async function runAndJudge({ seed, minutes, faults, scale, processes }: Command): Promise<{
   history: History;
   verdict: Verdict;
 }> {
-  console.log(`seed ${seed}, ${minutes} min, ${faults.length} kinds of faults, scale ${scale}`);
+  const each = processes === 1 ? '' : `, ${processes} processes each`;
+  console.log(`seed ${seed}, ${minutes} min, ${faults.length} kinds of faults, scale ${scale}${each}`);
   const progress = showProgress();
-  const history = await runHistory({ seed, minutes, faults, scale, keep: true, onProgress: progress.show });
+  const onProgress = progress.show;
+  const history = await runHistory({ seed, minutes, faults, scale, processes, keep: true, onProgress });
   progress.end();
   const verdict = judge(history);
   console.log(summaryOf(history, verdict));
@@ -80,9 +82,10 @@ async function keep(raw: Raw<RunResult>): Promise<boolean> {
 }
 
 /** What repeats this run. */
-function commandLine({ seed, minutes, scale, keep }: Command): string {
+function commandLine({ seed, minutes, scale, processes, keep }: Command): string {
   const size = scale === 'full' ? '' : ` --scale ${scale}`;
-  return `npm run chaos -- --seed ${seed} --minutes ${minutes}${size}${keep ? ' --keep' : ''}`;
+  const each = processes === 1 ? '' : ` --processes ${processes}`;
+  return `npm run chaos -- --seed ${seed} --minutes ${minutes}${size}${each}${keep ? ' --keep' : ''}`;
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href)

@@ -56,6 +56,8 @@ const DURATION_MS: Record<FaultName, readonly [number, number]> = {
   'target-errors': [2_000, 8_000],
   'clock-skew': [4_000, 12_000],
   'rolling-restart': [0, 0],
+  'kill-process': [0, 0],
+  reload: [0, 0],
   // Longer and shorter than the grace of this world's pools (world.ts).
   'stripe-down': [2_000, 12_000],
   'stripe-slow': [3_000, 12_000],
@@ -99,6 +101,9 @@ function targetOf(fault: FaultName, random: Random): string {
       return random.pick(WORKERS);
     case 'kill-server':
       return random.pick(SERVERS);
+    case 'kill-process':
+    case 'reload':
+      return random.pick([...SERVERS, ...WORKERS]);
     case 'clock-skew':
       return `${random.pick(WORKERS)} ${random.pick(SKEWS_SEC)} s`;
     case 'delay':

@@ -142,7 +142,8 @@ async function startParts(
   onTargetCall: (call: Omit<TargetCall, 'at'>) => void,
   ends: (() => unknown)[],
 ): Promise<Omit<World, 'stop'>> {
-  const { seed, settings = {}, patch = {} } = options;
+  const { seed, settings = {}, patch = {}, processes = 1 } = options;
+  const more = processes > 1 ? ['--processes', String(processes)] : [];
   const surprises: string[] = [];
   const leftOut: string[] = [];
   const disks = options.faults.includes(POWER_CUT) ? await Disks.open(dir) : undefined;
@@ -223,7 +224,7 @@ async function startParts(
     (name) =>
       new Process({
         name,
-        args: ['serve'],
+        args: ['serve', ...more],
         env: { ...envOf(name), SLUICE_PORT: '0', SLUICE_HOST: LOOPBACK, SLUICE_LOG: 'warn' },
         ready: SERVER_READY,
         logDir,
@@ -235,7 +236,7 @@ async function startParts(
     (name) =>
       new Process({
         name,
-        args: ['work', '--lease', String(LEASE_SEC)],
+        args: ['work', '--lease', String(LEASE_SEC), ...more],
         env: { ...envOf(name), SLUICE_LOG: 'debug' },
         ready: WORKER_READY,
         logDir,

@@ -13,12 +13,14 @@ import { Claims } from './pages/claims.tsx';
 import { Credits } from './pages/credits.tsx';
 import { DeadLetter } from './pages/dead_letter.tsx';
 import { DeadLetters } from './pages/dead_letters.tsx';
+import { Endpoint } from './pages/endpoint.tsx';
 import { Event } from './pages/event.tsx';
 import { Events } from './pages/events.tsx';
 import { Health } from './pages/health.tsx';
 import { History } from './pages/history.tsx';
 import { Issue } from './pages/issue.tsx';
 import { Issues } from './pages/issues.tsx';
+import { Operators } from './pages/operators.tsx';
 import { Order } from './pages/order.tsx';
 import { Orders } from './pages/orders.tsx';
 import { Overview } from './pages/overview.tsx';
@@ -29,11 +31,14 @@ import { Pools } from './pages/pools.tsx';
 import { Refunds } from './pages/refunds.tsx';
 import { Search } from './pages/search.tsx';
 import { SignIn } from './pages/sign_in.tsx';
+import { Site } from './pages/site.tsx';
+import { Sites } from './pages/sites.tsx';
 import { Ticket } from './pages/ticket.tsx';
 import { Tickets } from './pages/tickets.tsx';
 import { User } from './pages/user.tsx';
 import { Users } from './pages/users.tsx';
 import { Webhooks } from './pages/webhooks.tsx';
+import { NewKey } from './parts/new_key.tsx';
 import { Shell } from './parts/shell.tsx';
 import { Empty } from './parts/states.tsx';
 import type { CONSOLE_PATHS } from './paths.ts';
@@ -67,10 +72,14 @@ const PAGES: Readonly<Record<(typeof CONSOLE_PATHS)[number], PageEntry>> = {
   '/dead-letters': { title: 'Dead letters', Page: DeadLetters },
   '/dead-letters/:letter': { title: 'Dead letter', Page: DeadLetter },
   '/webhooks': { title: 'Webhooks', Page: Webhooks },
+  '/endpoints/:endpoint': { title: 'Endpoint', Page: Endpoint },
   '/events': { title: 'Events', Page: Events },
   '/events/:event': { title: 'Event', Page: Event },
   '/calls': { title: 'Calls', Page: Calls },
   '/calls/:call': { title: 'Call', Page: Call },
+  '/sites': { title: 'Call sites', Page: Sites },
+  '/sites/:site': { title: 'Call site', Page: Site },
+  '/operators': { title: 'Operators', Page: Operators },
   '/audit': { title: 'Audit log', Page: Audit },
   '/health': { title: 'Health', Page: Health },
 };
@@ -106,16 +115,20 @@ export function App() {
     if (!isFirstPage && !isBack() && where !== '') scrollTo(0, 0);
     isFirstPage = false;
   }, [where]);
-  if (signedIn === 'out') return <SignIn />;
-  if (signedIn === 'unknown')
-    return (
-      <p class="waking" role="status">
-        One moment…
-      </p>
-    );
   return (
-    <Shell>
-      <CurrentPage />
-    </Shell>
+    <>
+      {signedIn === 'out' && <SignIn />}
+      {signedIn === 'unknown' && (
+        <p class="waking" role="status">
+          One moment…
+        </p>
+      )}
+      {signedIn === 'in' && (
+        <Shell>
+          <CurrentPage />
+        </Shell>
+      )}
+      <NewKey />
+    </>
   );
 }

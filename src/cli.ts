@@ -1,4 +1,5 @@
 import { main } from './commands/main.ts';
+import { PART_VARIABLE } from './processes/part.ts';
 
 /** The reader has left: `| head` had enough, the window was closed. What we do matters more than who reads about it. */
 const UNREAD: ReadonlySet<string | undefined> = new Set(['EPIPE', 'EIO']);
@@ -9,3 +10,5 @@ for (const stream of [process.stdout, process.stderr])
   });
 
 process.exitCode = await main(process.argv.slice(2));
+// The channel to its supervisor would keep a process alive whose command has ended.
+if (process.connected && process.env[PART_VARIABLE]) process.exit();

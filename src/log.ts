@@ -2,6 +2,7 @@
 
 import { createLineLog, LEVELS, type Level } from '#core/log.ts';
 import type { Log } from '#core/ports.ts';
+import { PART_VARIABLE, readPart } from './processes/part.ts';
 
 function readLevel(): Level {
   const wanted = process.env.SLUICE_LOG ?? 'info';
@@ -14,5 +15,7 @@ export function createLog(
   level: Level = readLevel(),
   write: (line: string) => void = (line) => process.stderr.write(line),
 ): Log {
-  return createLineLog(level, (line) => write(`${line}\n`));
+  // Of several processes each says which it is.
+  const part = readPart(process.env[PART_VARIABLE]);
+  return createLineLog(level, (line) => write(`${line}\n`), part && { process: part.index + 1 });
 }

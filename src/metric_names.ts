@@ -7,6 +7,8 @@ export interface Described {
   /** By name, the values known beforehand. */
   readonly labels: Readonly<Record<string, readonly string[]>>;
   readonly buckets?: readonly number[];
+  /** What several processes of one command say together; their sum where left out. */
+  readonly together?: 'max';
 }
 
 /** From an indexed insert to the longest call a handler may make. */
@@ -85,6 +87,11 @@ const ORDER_OUTCOMES = [
 const CHECKOUT_OUTCOMES = ['created', 'again', 'outage', 'refused', 'burnt', 'key'];
 
 export const METRICS: Readonly<Record<string, Described>> = {
+  sluice_processes: {
+    kind: 'gauge',
+    help: 'Processes whose numbers this page adds up.',
+    labels: {},
+  },
   sluice_http_requests_total: {
     kind: 'counter',
     help: 'Requests that the server answered.',
@@ -105,6 +112,8 @@ export const METRICS: Readonly<Record<string, Described>> = {
     kind: 'counter',
     help: 'Minutes in which one address made more than half of at least 100 claims while no proxy was declared.',
     labels: {},
+    // Each process notices the same minute.
+    together: 'max',
   },
   sluice_claims_total: {
     kind: 'counter',
@@ -127,6 +136,8 @@ export const METRICS: Readonly<Record<string, Described>> = {
     kind: 'gauge',
     help: 'Pools whose claims met an obstacle and go by themselves until they have come through.',
     labels: {},
+    // A pool that is stuck is stuck in every process.
+    together: 'max',
   },
   sluice_bridge_deliveries_total: {
     kind: 'counter',

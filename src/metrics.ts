@@ -9,20 +9,35 @@ export interface Page {
   page(): Promise<string>;
 }
 
-export type CollectedMetrics = Metrics & Page;
+/** Numbers of a process, as they can be added to those of another. */
+export type Snapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
+
+/** A page whose numbers belong to this process alone. */
+export interface OwnPage extends Page {
+  snapshot(): Promise<Snapshot>;
+}
+
+export type CollectedMetrics = Metrics & OwnPage;
 
 /** One for each process: the server and the workers of `npm start` share theirs. */
 export function createMetrics(): CollectedMetrics {
   const registry = new Registry();
   const counted = new Map<string, Counter | Gauge>();
   const observed = new Map<string, Histogram>();
-  for (const [name, { kind, help, labels, buckets }] of Object.entries(METRICS)) {
-    const settings = { name, help, labelNames: Object.keys(labels), registers: [registry] };
+  for (const [name, { kind, help, labels, buckets, together = 'sum' }] of Object.entries(METRICS)) {
+    const settings = {
+      name,
+      help,
+      labelNames: Object.keys(labels),
+      aggregator: together as 'sum' | 'max',
+      registers: [registry],
+    };
     if (kind === 'counter') counted.set(name, new Counter(settings));
     else if (kind === 'gauge') counted.set(name, new Gauge(settings));
     else observed.set(name, new Histogram({ ...settings, buckets: [...(buckets ?? [])] }));
     for (const known of combinations(labels)) counted.get(name)?.inc(known, 0);
   }
+  counted.get('sluice_processes')?.inc(1);
   return {
     count(name, labels, by = 1) {
       found(counted, name).inc(labels, by);
@@ -31,6 +46,7 @@ export function createMetrics(): CollectedMetrics {
       found(observed, name).observe(labels, value);
     },
     page: () => registry.metrics(),
+    snapshot: () => registry.getMetricsAsJSON(),
   };
 }
 

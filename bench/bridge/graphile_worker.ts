@@ -6,7 +6,7 @@ import type { Database } from '../../src/db/database.ts';
 import { drainJobs, loadJobs, localQueue } from '../graphile_worker.ts';
 import { connect, type Drained } from '../stopwatch.ts';
 import type { World } from '../world.ts';
-import { type Drain, takeMessages, type Way } from './way.ts';
+import { type Drain, endClaims, takeMessages, type Way } from './way.ts';
 
 type Handler = (payload: Payload) => Promise<unknown>;
 
@@ -35,6 +35,28 @@ export const graphileWorkerBatch: Way = {
   run: (world, drain) => drainInto(world, drain, 1, gatherInto),
 };
 
+/** With the same outcome as the bridge: one more statement for what was gathered ends the claims and slots. */
+export const graphileWorkerBatchClaims: Way = {
+  ...queue,
+  endsClaims: true,
+  settings: ({ clients }) =>
+    settings(
+      clients,
+      'handlers gather into one finalize_batch at a time, which ends claims and slots after it',
+    ),
+  async run(world, drain) {
+    // The claims of one call end while the next one is under way.
+    const db1 = await connect(world.db1Url, 2);
+    try {
+      return await drainInto(world, drain, 1, (ledger) =>
+        gatherInto(ledger, (payloads) => endClaims(db1, payloads)),
+      );
+    } finally {
+      await db1.end();
+    }
+  },
+};
+
 function settings(clients: number, handler: string): string {
   return `concurrentJobs ${clients}, localQueue ${localQueue(clients)}, completeJobBatchDelay 0; ${handler}`;
 }
@@ -57,7 +79,10 @@ async function drainInto(
   }
 }
 
-function gatherInto(database: Database): Handler {
+function gatherInto(
+  database: Database,
+  endThem: (payloads: Payload[]) => Promise<void> = async () => undefined,
+): Handler {
   const ledger = createLedger((functionName, args) => database.call(`public.${functionName}`, args));
   let waiting: Payload[] = [];
   let next: Promise<unknown> | undefined;
@@ -69,8 +94,9 @@ function gatherInto(database: Database): Handler {
       const batch = waiting;
       waiting = [];
       next = undefined;
-      current = ledger.finalizeBatch(batch);
-      return current;
+      const committed = ledger.finalizeBatch(batch);
+      current = committed;
+      return committed.then(() => endThem(batch));
     });
     return next;
   };

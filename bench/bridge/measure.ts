@@ -1,25 +1,27 @@
 // One drain: fill, warm up, fill again, run, count, and check that nothing is missing.
 
+import { cpuUs, ownUs, postmasterOf, type Spent, startMeter } from '../cpu.ts';
 import { timingOf } from '../stopwatch.ts';
 import type { World } from '../world.ts';
 import type { Cell } from './plan.ts';
 import type { BridgeWorld } from './world.ts';
 
 /** What one drain showed. */
-export type DrainSample = ReturnType<typeof timingOf> & {
-  wal_bytes_per_op: number;
-  db1_wal_bytes_per_op: number;
-  db2_wal_bytes_per_op: number;
-  /** On the queue, when the last message was gone. */
-  dead_tuples_per_op: number;
-};
+export type DrainSample = ReturnType<typeof timingOf> &
+  Spent & {
+    wal_bytes_per_op: number;
+    db1_wal_bytes_per_op: number;
+    db2_wal_bytes_per_op: number;
+    /** Made in the tables of the queue, whether or not a vacuum has removed them since. */
+    dead_tuples_per_op: number;
+  };
 
 /** One text that tells every claim, or ticket, with its slot and its buyer. */
 const digest = (table: string, slot: string): string => `
   select count(*) || ' ' || md5(string_agg(claim_id || ' ' || ${slot} || ' ' || user_id, ',' order by claim_id))
   from ${table}`;
 const DEAD_TUPLES = `
-  select coalesce(sum(n_dead_tup), 0)::int from pg_stat_all_tables where schemaname = $1`;
+  select coalesce(sum(n_tup_upd + n_tup_del), 0)::int from pg_stat_all_tables where schemaname = $1`;
 /** Messages, claims and slots that are not where a finished drain leaves them. */
 const UNFINISHED = `
   select (select count(*) from pgmq.q_intake_queue) + (select count(*) from pgmq.q_intake_dlq)
@@ -36,17 +38,25 @@ async function drain(world: BridgeWorld, cell: Cell): Promise<DrainSample> {
   const { way, messages } = cell;
   await world.fill(messages, () => way.load?.(world) ?? Promise.resolve());
   const before = await walBytes(world);
+  const deadTuples = () => world.db1.ask<number>(DEAD_TUPLES, [way.schema]);
+  const deadBefore = await deadTuples();
+  const postmasters = await Promise.all([world.db1, world.db2].map(postmasterOf));
+  // The messages were put there before: this process is the worker, and nothing sends.
+  const system = () => postmasters.reduce((sum, pid) => sum + cpuUs(pid), ownUs());
+  const spent = startMeter({ system, load: () => 0 });
   const drained = await way.run(world, cell);
+  const cpu = spent(messages);
   await world.quiet();
   const after = await walBytes(world);
   await check(world, cell);
   const [db1 = 0, db2 = 0] = after.map((bytes, at) => (bytes - (before[at] ?? 0)) / messages);
   return {
     ...timingOf(drained, messages),
+    ...cpu,
     wal_bytes_per_op: db1 + db2,
     db1_wal_bytes_per_op: db1,
     db2_wal_bytes_per_op: db2,
-    dead_tuples_per_op: (await world.db1.ask<number>(DEAD_TUPLES, [way.schema])) / messages,
+    dead_tuples_per_op: ((await deadTuples()) - deadBefore) / messages,
   };
 }
 

@@ -6,7 +6,7 @@ import { createLedger } from '#core/bridge/store.ts';
 import type { Database } from '../../src/db/database.ts';
 import { connect, type Drained, runLoops, Stopwatch } from '../stopwatch.ts';
 import type { World } from '../world.ts';
-import { type Drain, takeMessages, type Way } from './way.ts';
+import { type Drain, endClaims, takeMessages, type Way } from './way.ts';
 
 const QUEUE = 'commit';
 const LOAD_BATCH = 5_000;
@@ -75,10 +75,7 @@ export const pgBossBatchClaims: Way = {
     const commit = createBatchCommit(db2);
     return drainBatches(world, drain, [db1, db2], async (payloads) => {
       await commit(payloads);
-      await db1.call('bench.end_claims', {
-        p_claim_ids: payloads.map(({ claim_id }) => claim_id),
-        p_slot_ids: payloads.map(({ resource_id }) => resource_id),
-      });
+      await endClaims(db1, payloads);
     });
   },
 };

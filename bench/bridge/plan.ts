@@ -2,7 +2,7 @@
 // the machine hits all alike.
 
 import { baseline } from './baseline.ts';
-import { graphileWorker, graphileWorkerBatch } from './graphile_worker.ts';
+import { graphileWorker, graphileWorkerBatch, graphileWorkerBatchClaims } from './graphile_worker.ts';
 import { bridge } from './ours.ts';
 import { pgBoss, pgBossBatch, pgBossBatchClaims } from './pg_boss.ts';
 import type { Drain, Way } from './way.ts';
@@ -38,6 +38,7 @@ export function makePlan(quick: boolean): Plan {
       // Of 10, 24, 48 and 80 the best was 48; 24 is what its performance page uses.
       ...[24, 48].map((jobs) => cell('graphile-worker', graphileWorker, jobs, 1)),
       cell('graphile-worker-batch', graphileWorkerBatch, JOBS_TO_GATHER, 1),
+      cell('graphile-worker-batch-claims', graphileWorkerBatchClaims, JOBS_TO_GATHER, 1),
       ...[1, 2].map((loops) => cell('pg-boss', pgBoss, loops, BATCH)),
       ...[1, 2].map((loops) => cell('pg-boss-batch', pgBossBatch, loops, BATCH)),
       ...[1, 2].map((loops) => cell('pg-boss-batch-claims', pgBossBatchClaims, loops, BATCH)),

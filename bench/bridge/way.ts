@@ -1,6 +1,7 @@
 // What every way of draining the queue has to offer, and what they share.
 
 import type { Payload } from '#core/bridge/ports.ts';
+import type { Database } from '../../src/db/database.ts';
 import type { Drained } from '../stopwatch.ts';
 import type { World } from '../world.ts';
 
@@ -24,6 +25,14 @@ export type Way = {
   /** Connections are made before its clock starts, and have ended when it returns. */
   run(world: World, drain: Drain): Promise<Drained>;
 };
+
+/** What a queue that knows nothing of claims has to do on DB1 for the bridge's outcome: one more statement for many. */
+export async function endClaims(db1: Database, payloads: readonly Payload[]): Promise<void> {
+  await db1.call('bench.end_claims', {
+    p_claim_ids: payloads.map(({ claim_id }) => claim_id),
+    p_slot_ids: payloads.map(({ resource_id }) => resource_id),
+  });
+}
 
 /** Takes the messages from the intake queue, for another. */
 export async function takeMessages({ db1 }: World): Promise<Payload[]> {

@@ -12,14 +12,12 @@ export type BridgeWorld = World & {
   quiet(): Promise<void>;
 };
 
-// Autovacuum wakes once a minute, in the middle of some drain or other; no drain here is that long.
-const SETTINGS = { autovacuum: 'off' };
 const QUIET_POLL_MS = 10;
 const OTHER_SESSIONS = `
   select count(*)::int from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`;
 
 export async function createWorld(): Promise<BridgeWorld> {
-  const world = await openWorld(SETTINGS, async ({ db1, db1Url }) => {
+  const world = await openWorld({}, async ({ db1, db1Url }) => {
     await installGraphileWorker(db1Url);
     await installPgBoss(db1Url);
     for (const file of ['baseline.sql', 'claims.sql', 'bridge.sql']) await db1.run(sql(file));
@@ -32,7 +30,7 @@ export async function createWorld(): Promise<BridgeWorld> {
       await db2.run('truncate public.confirmed_tickets');
       await load();
       await Promise.all([settle(db1), settle(db2)]);
-      // A TRUNCATE that this session told late would wipe out the dead rows of the drain.
+      // What this session tells late would count as the drain's.
       await db1.run('select pg_stat_force_next_flush()');
     },
     async quiet() {

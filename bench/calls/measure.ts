@@ -1,6 +1,7 @@
 // One run of one way: an empty table, warm up, send, count, and check that every answer has its row.
 
 import { fileURLToPath } from 'node:url';
+import { cpuUs, endedUs, ownUs, postmasterOf, startMeter } from '../cpu.ts';
 import { Forked } from '../forked.ts';
 import { type Sample, summarise } from '../stats.ts';
 import type { World } from '../world.ts';
@@ -36,12 +37,16 @@ export async function measure({ db2, db2Url }: World, cell: Cell): Promise<Sampl
     await db2.run('truncate public.calls');
     await db2.run('checkpoint');
     const before = await db2.walBytes();
+    const postmaster = await postmasterOf(db2);
+    // The server runs in this process; the sender has ended when it is counted.
+    const spent = startMeter({ system: () => ownUs() + cpuUs(postmaster), load: endedUs });
     const { finished, refused } = await send({ ...order, seconds: cell.seconds });
+    const cpu = spent(finished.length);
     const wal = (await db2.walBytes()) - before;
     const stored = await db2.ask<number>('select count(*)::int from public.calls');
     if (stored !== finished.length - refused)
       throw new Error(`${finished.length - refused} answers of 200 and ${stored} rows`);
-    return { ...summarise(finished, 1), wal_bytes_per_op: wal / finished.length, refused };
+    return { ...summarise(finished, 1), ...cpu, wal_bytes_per_op: wal / finished.length, refused };
   } finally {
     await server.stop();
   }

@@ -8,11 +8,14 @@ export type Way =
   | 'single-request-id'
   | 'batch'
   | 'batch-request-id'
+  | 'batch-insert'
   | 'batch-small-pool'
   | 'batch-large-pool'
   | 'http'
   | 'http-indexed'
   | 'http-coalesced'
+  | 'http-stub'
+  | 'http-open'
   | 'floor'
   | 'sold-out-baseline'
   | 'sold-out-baseline-indexed'
@@ -30,11 +33,13 @@ export type Cell = {
   sell?: number;
   /** True: goes on with what the cell before it left. */
   keep?: boolean;
+  /** True: all slots are sold when the run starts. */
+  soldOut?: boolean;
 };
 
-export type Group = { title: string; prepare?: 'sell-out'; cells: Cell[] };
+export type Group = { title: string; cells: Cell[] };
 
-export type Plan = { repetitions: number; soldOutSlots: number; groups: Group[] };
+export type Plan = { repetitions: number; groups: Group[] };
 
 type Sizes = {
   repetitions: number;
@@ -56,6 +61,8 @@ type Sizes = {
   http: number[];
   httpSlots: number;
   httpSec: number;
+  openSlots: number;
+  openSec: number;
   soldOutSlots: number;
   soldOutSec: number;
   smallPool: number;
@@ -78,6 +85,8 @@ const FULL: Sizes = {
   http: [64, 256],
   httpSlots: 200_000,
   httpSec: 3,
+  openSlots: 600_000,
+  openSec: 20,
   soldOutSlots: 500_000,
   soldOutSec: 3,
   smallPool: 10_000,
@@ -101,6 +110,8 @@ const QUICK: Sizes = {
   http: [64],
   httpSlots: 30_000,
   httpSec: 1,
+  openSlots: 60_000,
+  openSec: 1,
   soldOutSlots: 20_000,
   soldOutSec: 1,
   smallPool: 5_000,
@@ -112,7 +123,9 @@ const QUICK: Sizes = {
 export const TENTHS_CLIENTS = 8;
 const SOLD_OUT_CLIENTS = 8;
 const SMALL_BATCH = 10;
-const PRICE_BATCH = 100;
+export const PRICE_BATCH = 100;
+/** As many buyers keep a connection open while they come at a fixed pace. */
+export const OPEN_CLIENTS = 1_000;
 /** The plain door is far from selling this many in its time. */
 const PLAIN_HTTP_SLOTS = 40_000;
 
@@ -122,10 +135,11 @@ export function makePlan(quick: boolean): Plan {
     ...s.clients.map((clients) => ({ title: `${clients} clients`, cells: perClients(s, clients) })),
     ...s.lanes.slice(1).map((lanes) => ({ title: `${lanes} connections`, cells: batches(s, lanes) })),
     ...s.http.map((clients) => ({ title: `HTTP, ${clients} connections`, cells: doors(s, clients) })),
-    { title: 'sold out', prepare: 'sell-out' as const, cells: soldOut(s) },
+    { title: 'HTTP at a fixed pace', cells: [openLoop(s)] },
+    { title: 'sold out', cells: soldOut(s) },
     { title: 'small and large pools', cells: poolSizes(s) },
   ];
-  return { repetitions: s.repetitions, soldOutSlots: s.soldOutSlots, groups };
+  return { repetitions: s.repetitions, groups };
 }
 
 function perClients(s: Sizes, clients: number): Cell[] {
@@ -154,7 +168,12 @@ function batches(s: Sizes, clients: number): Cell[] {
   }));
   if (clients > 1) return cells;
   const price = { clients, batch: PRICE_BATCH, slots: s.batchSlots, maxSec: s.batchSec };
-  return [...cells, { ...price, name: 'batch-request-id' }];
+  return [
+    ...cells,
+    // As long as a batch needs for its slots, so that both tables grow to about the same size.
+    { ...price, name: 'batch-insert', slots: 0, maxSec: Math.ceil(s.batchSec / 2) },
+    { ...price, name: 'batch-request-id' },
+  ];
 }
 
 function doors(s: Sizes, clients: number): Cell[] {
@@ -163,7 +182,12 @@ function doors(s: Sizes, clients: number): Cell[] {
     { ...one, name: 'http', slots: PLAIN_HTTP_SLOTS },
     { ...one, name: 'http-indexed', slots: PLAIN_HTTP_SLOTS },
     { ...one, name: 'http-coalesced', slots: s.httpSlots },
+    { ...one, name: 'http-stub', slots: 0 },
   ];
+}
+
+function openLoop(s: Sizes): Cell {
+  return { name: 'http-open', clients: OPEN_CLIENTS, batch: 1, slots: s.openSlots, maxSec: s.openSec };
 }
 
 function soldOut(s: Sizes): Cell[] {
@@ -172,7 +196,7 @@ function soldOut(s: Sizes): Cell[] {
     batch: 1,
     slots: s.soldOutSlots,
     maxSec: s.soldOutSec,
-    keep: true,
+    soldOut: true,
   };
   return [
     { ...one, name: 'sold-out-baseline' },

@@ -1,6 +1,7 @@
 // One burst, with or without console tabs, against the real server in this process.
 
 import { fileURLToPath } from 'node:url';
+import type { Spent } from '../cpu.ts';
 import { Forked } from '../forked.ts';
 import { type Sample, summarise } from '../stats.ts';
 import { type Session, settle } from '../world.ts';
@@ -11,7 +12,7 @@ export const POOL = 'bench';
 const BUYERS = fileURLToPath(new URL('./buyers.ts', import.meta.url));
 const TABS = fileURLToPath(new URL('./tabs.ts', import.meta.url));
 
-export type Burst = Sample &
+export type Burst = Omit<Sample, keyof Spent> &
   Partial<TabsReport> & {
     /** What the server's process took of the processors: it says the same on a machine that is busy with other things. */
     server_cpu_us_per_op: number;

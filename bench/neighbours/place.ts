@@ -43,13 +43,14 @@ export type OpenPlace = Omit<Product, 'end'> & {
 /** Two fresh databases with `serve` and `work` beside them. */
 export type Product = Place & { server: Process; worker: Process; end(): Promise<void> };
 
-/** Made ready by `prepare` before the processes start; nothing keeps running where that fails. */
+/** Made ready by `prepare` before the processes start; nothing keeps running where that fails. `settings` are of Postgres. */
 export async function openProduct(
   version: Version,
   prepare: (place: Place) => Promise<unknown>,
+  settings: Record<string, string> = {},
 ): Promise<Product> {
   const logDir = mkdtempSync(join(tmpdir(), 'sluice-bench-'));
-  const world = await openWorld({}, async () => undefined, version.root);
+  const world = await openWorld(settings, async () => undefined, version.root);
   const opened: pg.Client[] = [];
   const processes: Process[] = [];
   const forget = cleanUpOnExit(() => {

@@ -70,20 +70,36 @@ begin
 end
 $$;
 
--- Promise: false switches autovacuum off for the slots, so their statistics go stale; true switches it on again.
--- Second call: changes nothing. Locks: both tables, briefly.
-create function bench.set_autovacuum(p_on boolean)
-returns void
+-- Promise: p_size claim rows and their messages, written as claim_batch writes them, and nothing else: no pool is looked at, no
+-- slot found or changed, no rule asked. Returns p_size. Second call: others. Locks: the new keys.
+create function bench.insert_many(p_size int)
+returns int
 language plpgsql
 set search_path = ''
 as $$
+declare
+  v_first bigint := floor(random() * 1e12);
+  v_lane bigint := intake.lane_of('bench');
+  -- Ids begin with the time, as those of claims and slots do.
+  v_begin text := lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0') || '-7000';
 begin
-  if p_on then
-    alter table plain.inventory_slots reset (autovacuum_enabled);
-    alter table public.inventory_slots reset (autovacuum_enabled);
-  else
-    alter table plain.inventory_slots set (autovacuum_enabled = off);
-    alter table public.inventory_slots set (autovacuum_enabled = off);
-  end if;
+  with pair as materialized (
+    select (v_begin || substr(gen_random_uuid()::text, 19))::uuid as id, 'user_' || (v_first + g) as user_id,
+      (v_lane << 40) + nextval('pgmq.q_intake_queue_msg_id_seq') as msg_id
+    from generate_series(1, p_size) g
+  ),
+  claimed as (
+    insert into public.claims (claim_id, pool_id, slot_id, user_id, verified, msg_id)
+    select p.id, 'bench', p.id, p.user_id, false, p.msg_id from pair p
+  ),
+  sent as (
+    insert into pgmq.q_intake_queue (msg_id, vt, message) overriding system value
+    select p.msg_id, clock_timestamp(), jsonb_build_object(
+      'claim_id', p.id, 'pool_id', 'bench', 'resource_id', p.id, 'user_id', p.user_id, 'verified', false, 'state', 'queued'
+    )
+    from pair p
+  )
+  select count(*) into p_size from pair;
+  return p_size;
 end
 $$;

@@ -13,12 +13,18 @@ const DELIVERIES_PER_SEC = 30_000;
 const MS_PER_SEC = 1_000;
 const WRITE_AT_ONCE = 2_000;
 
-export async function sendSigned(load: Omit<WrkOptions, 'script' | 'args'>): Promise<WrkResult> {
+/** Calls `use` with a way to send them, once; signing is over by then. */
+export async function withSigned<T>(
+  seconds: number,
+  use: (send: (load: Omit<WrkOptions, 'script' | 'args' | 'seconds'>) => Promise<WrkResult>) => Promise<T>,
+): Promise<T> {
   const dir = mkdtempSync(join(tmpdir(), 'sluice-bench-'));
   try {
     const file = join(dir, 'requests');
-    const size = writeRequests(file, load.seconds * DELIVERIES_PER_SEC);
-    return await runWrk({ ...load, script: 'signed.lua', args: [file, String(size)] });
+    const size = writeRequests(file, seconds * DELIVERIES_PER_SEC);
+    return await use((load) =>
+      runWrk({ ...load, seconds, script: 'signed.lua', args: [file, String(size)] }),
+    );
   } finally {
     rmSync(dir, { recursive: true });
   }

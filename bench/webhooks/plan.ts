@@ -2,7 +2,7 @@
 // all alike.
 
 export type RouteCell = {
-  name: 'single' | 'coalesced';
+  name: 'single' | 'coalesced' | 'coalesced-stub';
   /** HTTP connections. */
   clients: number;
   batch: 1;
@@ -34,6 +34,7 @@ export function makePlan(quick: boolean): Plan {
     { name: 'single', clients, batch: 1, db_connections: 1, seconds },
     { name: 'single', clients, batch: 1, db_connections: POOL, seconds },
     { name: 'coalesced', clients, batch: 1, db_connections: 1, seconds },
+    { name: 'coalesced-stub', clients, batch: 1, db_connections: 1, seconds },
   ];
   const drain = (name: DrainCell['name'], clients: number, batch: number): Cell => ({
     name,

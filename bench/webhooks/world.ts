@@ -13,8 +13,6 @@ export type WebhooksWorld = World & {
 
 export const SECRET = 'whsec_bench_of_the_endpoint';
 
-// Autovacuum wakes once a minute, in the middle of some run or other; no run here is that long.
-const SETTINGS = { autovacuum: 'off' };
 const ENDPOINT = {
   p_name: 'bench',
   p_provider: 'stripe',
@@ -25,7 +23,7 @@ const ENDPOINT = {
 export async function createWorld(): Promise<WebhooksWorld> {
   const { wrk } = await findTools();
   let webhookId = '';
-  const world = await openWorld(SETTINGS, async ({ db2, db2Url }) => {
+  const world = await openWorld({}, async ({ db2, db2Url }) => {
     await installGraphileWorker(db2Url);
     await db2.run(sql('webhooks.sql'));
     webhookId = await db2.value('webhook.add_endpoint', ENDPOINT);

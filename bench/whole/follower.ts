@@ -8,13 +8,13 @@ import pg from 'pg';
 import { POOL } from './way.ts';
 
 export type FollowOrder = { port: number; db2Url: string; perSec: number };
-/** `late` are those without a ticket when all was drained; `refused` those who found nothing to buy. */
+/** `lateMs` are the ages of those without a ticket at the report; `refused` those who found nothing to buy. */
 export type Followed = {
   claimMs: number[];
   ticketMs: number[];
   refused: number;
   failed: string[];
-  late: number;
+  lateMs: number[];
 };
 
 const MS_PER_SEC = 1_000;
@@ -49,7 +49,7 @@ function claim(port: number): Promise<{ status: number; body: string }> {
 
 class Follower {
   readonly #waiting = new Map<string, number>();
-  readonly #report: Followed = { claimMs: [], ticketMs: [], refused: 0, failed: [], late: 0 };
+  readonly #report: Followed = { claimMs: [], ticketMs: [], refused: 0, failed: [], lateMs: [] };
   #isBuying = true;
   #isLooking = true;
 
@@ -101,7 +101,8 @@ class Follower {
 
   report(): Followed {
     this.#isLooking = false;
-    return { ...this.#report, late: this.#waiting.size };
+    const nowMs = performance.now();
+    return { ...this.#report, lateMs: [...this.#waiting.values()].map((dueMs) => nowMs - dueMs) };
   }
 }
 
@@ -118,7 +119,7 @@ process.on('message', async (message: FollowOrder | 'stop' | 'report' | 'end') =
     await buying;
     process.send?.(true);
   } else if (message === 'report') {
-    // All is drained by now: one look finds what there is.
+    // Where all is drained by now, one look finds what there is.
     await pause(LAST_LOOK_MS);
     const report = follower.report();
     await looking;

@@ -3,22 +3,28 @@
 import { postmasterOf } from '../cpu.ts';
 import { addPool } from '../neighbours/neighbour.ts';
 import { openProduct, type Version } from '../neighbours/place.ts';
-import { bloatOf, type OpenWay, POOL, type Way } from './way.ts';
+import { bloatOf, type OpenWay, OURS, POOL, type Way } from './way.ts';
 
 const TABLES = ['public.inventory_slots', 'public.claims', 'pgmq.q_intake_queue'];
 
+const TUNED = ['one `sluice serve` and one `sluice work` with their defaults'];
+
 export function oursOf(version: Version): Way {
-  return { name: version.name === 'this' ? 'sluice' : version.name, open: () => open(version) };
+  return {
+    name: version.name === 'this' ? OURS : version.name,
+    tuned: TUNED,
+    open: (settings) => open(version, settings),
+  };
 }
 
-async function open(version: Version): Promise<OpenWay> {
-  const product = await openProduct(version, (place) => addPool(place, POOL, 0));
-  const { db1, db2 } = product;
+async function open(version: Version, settings: Record<string, string> = {}): Promise<OpenWay> {
+  const product = await openProduct(version, (place) => addPool(place, POOL, 0), settings);
+  const { db1, db2, worker } = product;
   return {
     port: product.port,
     parts: {
       server: product.server.pid,
-      worker: product.worker.pid,
+      worker: worker.pid,
       db1: await postmasterOf(db1),
       db2: await postmasterOf(db2),
     },
@@ -35,6 +41,8 @@ async function open(version: Version): Promise<OpenWay> {
       ),
     isDrained: () => db1.ask('select not exists (select from pgmq.q_intake_queue)'),
     bloat: () => bloatOf(product, TABLES),
+    calls: { claim: 'public.claim_batch', take: 'public.bridge_take' },
+    worker: { stall: () => worker.stall(), goOn: () => worker.goOn() },
     stop: product.end,
   };
 }

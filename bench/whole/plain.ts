@@ -1,5 +1,5 @@
-// The plain design the whole way, as its requirements describe it, with what tuning brought it (bench/README.md): its server and
-// its worker loop as processes of their own.
+// The plain design the whole way, as its requirements describe it, with what tuning brought it: its server and its worker loop as
+// processes of their own.
 
 import { fileURLToPath } from 'node:url';
 import { postmasterOf } from '../cpu.ts';
@@ -11,10 +11,17 @@ const SERVER = fileURLToPath(new URL('./plain_server.ts', import.meta.url));
 const WORKER = fileURLToPath(new URL('./plain_worker.ts', import.meta.url));
 const TABLES = ['plain.inventory_slots', 'pgmq.q_plain_queue'];
 
-export const plain: Way = { name: 'plain', open };
+const TUNED = [
+  'the HTTP server of sluice with the same checks; ten connections to DB1, prepared statements',
+  'enable_seqscan off for claims: the planner would scan the slots from the start once they are analysed',
+  'batches of 100 messages, ten of them at once over ten connections to each database (the requirement’s loop has one at a time)',
+  'one delete for a batch; an empty queue is looked at again after 20 ms, not once a minute by cron',
+];
 
-async function open(): Promise<OpenWay> {
-  const world = await openWorld({}, ({ db1 }) => db1.run(sql('baseline.sql')));
+export const plain: Way = { name: 'plain', tuned: TUNED, open };
+
+async function open(settings: Record<string, string> = {}): Promise<OpenWay> {
+  const world = await openWorld(settings, ({ db1 }) => db1.run(sql('baseline.sql')));
   const { db1, db2 } = world;
   const server = new Forked(SERVER);
   const worker = new Forked(WORKER);
@@ -41,6 +48,7 @@ async function open(): Promise<OpenWay> {
       ),
     isDrained: () => db1.ask('select not exists (select from pgmq.q_plain_queue)'),
     bloat: () => bloatOf(world, TABLES),
+    calls: { claim: 'plain.claim_resource_and_queue', take: 'pgmq.read' },
     async stop() {
       server.tell('end');
       worker.tell('end');

@@ -6,7 +6,7 @@ import { serve } from './served.ts';
 
 const VISIBILITY_SEC = 45;
 const BATCH = 100;
-/** Messages at once. The requirement's loop has one; ten is what tuning brought (bench/README.md). */
+/** Messages at once. The requirement's loop has one; ten is what tuning brought (plain.ts). */
 const AT_ONCE = 10;
 /** Between two looks at an empty queue. */
 const IDLE_MS = 20;

@@ -1,2 +1,2 @@
-export const KEYS = { slots: 'slots', requests: 'requests', users: 'users', stream: 'claims' };
+export const KEYS = { slots: 'slots', requests: 'requests', stream: 'claims' };
 export const GROUP = 'ledger';

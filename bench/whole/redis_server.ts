@@ -11,18 +11,13 @@ import { listen, KEYS as SERVER_KEYS } from '../servers.ts';
 import { KEYS } from './redis_keys.ts';
 import { serve } from './served.ts';
 
-/** As a pool's max_per_user; no buyer of the bench reaches it. */
-const MAX_PER_USER = 10;
-
 const CLAIM = `
   local known = redis.call('hget', KEYS[2], ARGV[1])
   if known then return {'same', known} end
-  if tonumber(redis.call('hget', KEYS[3], ARGV[2]) or '0') >= tonumber(ARGV[3]) then return {'limit'} end
   local slot = redis.call('lpop', KEYS[1])
   if not slot then return {'sold_out'} end
   redis.call('hset', KEYS[2], ARGV[1], slot)
-  redis.call('hincrby', KEYS[3], ARGV[2], 1)
-  redis.call('xadd', KEYS[4], '*', 'resource_id', slot, 'pool_id', ARGV[4], 'user_id', ARGV[2])
+  redis.call('xadd', KEYS[3], '*', 'resource_id', slot, 'pool_id', ARGV[3], 'user_id', ARGV[2])
   return {'claimed', slot}`;
 
 serve(async ({ url }: { url: string }) => {
@@ -30,18 +25,17 @@ serve(async ({ url }: { url: string }) => {
   const client = createClient({ url });
   await client.connect();
   const sha = await client.scriptLoad(CLAIM);
-  const keys = [KEYS.slots, KEYS.requests, KEYS.users, KEYS.stream];
+  const keys = [KEYS.slots, KEYS.requests, KEYS.stream];
 
   async function claim(request: HttpRequest, poolId: string): Promise<HttpResponse> {
     await identify(tokens, request);
     const { user_id = '', request_id } = readJson(request, CLAIM_BODY);
     const answer = await client.evalSha(sha, {
       keys,
-      arguments: [`${user_id}\n${request_id}`, user_id, String(MAX_PER_USER), poolId],
+      arguments: [`${user_id}\n${request_id}`, user_id, poolId],
     });
     const [outcome, resource_id] = answer as [string, string];
-    if (outcome !== 'claimed' && outcome !== 'same')
-      return refuse(outcome === 'limit' ? 'limit' : 'sold_out', request.requestId);
+    if (outcome === 'sold_out') return refuse('sold_out', request.requestId);
     const status = outcome === 'claimed' ? 201 : 200;
     return jsonResponse(status, { resource_id, pool_id: poolId, user_id, request_id, status: 'queued' });
   }

@@ -1,8 +1,11 @@
 // A way that a claim can take from HTTP to the ledger: the product, and what people build instead.
 
+import { cpuUs } from '../cpu.ts';
 import type { World } from '../world.ts';
 
 export const POOL = 'whole';
+/** The way of this checkout. */
+export const OURS = 'sluice';
 
 /** One way at work, with its databases. */
 export type OpenWay = {
@@ -19,10 +22,40 @@ export type OpenWay = {
   isDrained(): Promise<boolean>;
   /** Bytes and dead rows of the tables or keys that claims pass through. */
   bloat(): Promise<{ bytes: number; deadRows: number }>;
+  /** The SQL functions that claim a slot and take messages, as its programs call them in DB1; none where DB1 is not its queue. */
+  calls?: { claim: string; take: string };
+  /** The program that carries claims to the ledger, where it can stand still. */
+  worker?: { stall(): void; goOn(): void };
   stop(): Promise<void>;
 };
 
-export type Way = { name: string; open(): Promise<OpenWay> };
+/** `settings` are of both databases, beside those of every suite. */
+export type Way = {
+  name: string;
+  /** What it was given to do its best, for the person who reads the ratios. */
+  tuned: readonly string[];
+  open(settings?: Record<string, string>): Promise<OpenWay>;
+};
+
+/** Opens all, and stops those that are open when one fails. */
+export async function withWays<T>(
+  [way, ...rest]: readonly Way[],
+  use: (open: readonly OpenWay[]) => Promise<T>,
+  open: readonly OpenWay[] = [],
+): Promise<T> {
+  if (way === undefined) return use(open);
+  const one = await way.open();
+  try {
+    return await withWays(rest, use, [...open, one]);
+  } finally {
+    await one.stop();
+  }
+}
+
+/** CPU so far, by part. */
+export function cpuOf({ parts }: OpenWay): Record<string, number> {
+  return Object.fromEntries(Object.entries(parts).map(([part, pid]) => [part, cpuUs(pid)]));
+}
 
 /** `tables` with their indexes, in DB1. */
 export async function bloatOf(

@@ -3,16 +3,10 @@
 dofile(debug.getinfo(1, "S").source:match("^@(.*/)") .. "result.lua")
 
 local path, prefix
-local delay_ms = 0
 local count = 0
 
 function init(args)
   path, prefix = args[1], args[2]
-  delay_ms = tonumber(args[3] or "0")
-  -- wrk asks only where the function is there: without a delay nothing is called.
-  if delay_ms > 0 then
-    delay = function() return delay_ms end
-  end
 end
 
 function request()

@@ -2,6 +2,7 @@
 
 import { fileURLToPath } from 'node:url';
 import { StackError } from '../../src/failure.ts';
+import type { Spent } from '../cpu.ts';
 import { run } from '../process.ts';
 import type { Sample } from '../stats.ts';
 
@@ -53,7 +54,7 @@ export async function runWrk({
   return JSON.parse(result);
 }
 
-/** Without the WAL, which wrk does not know. */
+/** Without WAL and CPU, which wrk does not know. */
 export function sampleOfWrk({ requests, micros, p50_us, p99_us, refused, broken }: WrkResult) {
   const ops = requests - refused;
   if (ops <= 0) throw new Error(`none of ${requests} requests was answered with a success`);
@@ -65,5 +66,5 @@ export function sampleOfWrk({ requests, micros, p50_us, p99_us, refused, broken 
     p99_ms: p99_us / US_PER_MS,
     refused,
     broken,
-  } satisfies Omit<Sample, 'wal_bytes_per_op'>;
+  } satisfies Omit<Sample, 'wal_bytes_per_op' | keyof Spent>;
 }

@@ -7,7 +7,7 @@ import { flood } from './flood.ts';
 import { killedWorkers } from './killed_workers.ts';
 import type { FaultKind } from './kind.ts';
 import { powerCut } from './power.ts';
-import { clockSkew, killProcess, rollingRestart, stallWorker } from './processes.ts';
+import { clockSkew, killMember, killProcess, reload, rollingRestart, stallWorker } from './processes.ts';
 import { slowHook } from './slow_hook.ts';
 import { stripeClock, stripeCut, stripeDown, stripeSlow, webhookDropped } from './stripe.ts';
 import { stuckTransaction } from './stuck_transaction.ts';
@@ -32,6 +32,8 @@ export const FAULT_KINDS: Record<FaultName, FaultKind> = {
   'target-errors': targetErrors,
   'clock-skew': clockSkew,
   'rolling-restart': rollingRestart,
+  'kill-process': killMember,
+  reload,
   'stripe-down': stripeDown,
   'stripe-slow': stripeSlow,
   'stripe-cut-after-request': stripeCut,

@@ -58,6 +58,30 @@ export const rollingRestart: FaultKind = {
   },
 };
 
+/** kill -9 of one process of a server or a worker: its supervisor starts another. */
+export const killMember: FaultKind = {
+  touches: touchesOf,
+  partsOf: (target) => [target],
+  async begin(world, { target }, random) {
+    await processNamed(world, target).killMember(random);
+    return undefined;
+  },
+};
+
+/** SIGHUP for a server or a worker: its processes are restarted one at a time. */
+export const reload: FaultKind = {
+  touches: touchesOf,
+  partsOf: (target) => [target],
+  async begin(world, { target }) {
+    await processNamed(world, target).reload();
+    return undefined;
+  },
+};
+
+function touchesOf(target: string): Touches {
+  return WORKERS.some((worker) => worker === target) ? 'commit' : 'claim';
+}
+
 /** A worker is restarted on a machine whose clock is wrong, and later on one whose clock is right. */
 export const clockSkew: FaultKind = {
   touches: () => 'commit',

@@ -1,7 +1,16 @@
 // What operators do with work that will not succeed by retrying, of both kinds.
 
 import { post } from './api.ts';
-import type { DeadLetterResult, EventResult, Issue, IssueResult, RefundResult } from './shapes.ts';
+import type {
+  ClaimRecord,
+  DeadLetterResult,
+  EventResult,
+  InboxResult,
+  Issue,
+  IssueResult,
+  RefundResult,
+  VoidResult,
+} from './shapes.ts';
 
 export interface Outcome {
   readonly id: string;
@@ -10,8 +19,9 @@ export interface Outcome {
 
 export interface Act {
   readonly verb: string;
-  /** What it is done to. */
+  /** What it is done to, and how several are called where that is not with an s. */
   readonly noun: string;
+  readonly nouns?: string;
   /** What it does, for an operator who does it for the first time. */
   readonly about: string;
   readonly isDanger: boolean;
@@ -19,7 +29,12 @@ export interface Act {
   readonly route: string;
   /** Where it is written down: the database, and what the audit log calls the thing. */
   readonly audit: { readonly db: 1 | 2; subjectOf(id: string): string };
-  run(ids: readonly string[], reason: string, isDryRun: boolean): Promise<Outcome[]>;
+  /** The server cannot say beforehand what it would do. */
+  readonly hasNoDryRun?: true;
+  /** What can be wanted beside it, wanted unless the operator says no. */
+  readonly option?: string;
+  /** `hasOption` is false where there is none. */
+  run(ids: readonly string[], reason: string, isDryRun: boolean, hasOption: boolean): Promise<Outcome[]>;
 }
 
 /** A dry run needs no reason. */
@@ -72,6 +87,43 @@ export const LETTER_ACTS: readonly Act[] = [
   },
 ];
 
+const inboxRun =
+  (path: string): Act['run'] =>
+  async (ids, reason) => {
+    const body = { msg_ids: ids.map(Number), ...because(reason) };
+    const { results } = await post<{ results: InboxResult[] }>(path, body);
+    return results.map(({ msg_id, outcome }) => ({ id: String(msg_id), outcome }));
+  };
+
+const OF_INBOX: Act['audit'] = { db: 1, subjectOf: (id) => `inbox dead letter ${id}` };
+
+export const INBOX_ACTS: readonly Act[] = [
+  {
+    verb: 'Replay',
+    noun: 'delivery',
+    nouns: 'deliveries',
+    about:
+      'Each goes back into the inbox, with all its attempts. What the ledger has already is not recorded twice.',
+    isDanger: false,
+    route: 'POST /admin/webhooks/inbox/replay',
+    audit: OF_INBOX,
+    hasNoDryRun: true,
+    run: inboxRun('/admin/webhooks/inbox/replay'),
+  },
+  {
+    verb: 'Discard',
+    noun: 'delivery',
+    nouns: 'deliveries',
+    about:
+      'Each is given up: its sender was told that it was accepted, and it takes no effect. It stays in the archive.',
+    isDanger: true,
+    route: 'POST /admin/webhooks/inbox/discard',
+    audit: OF_INBOX,
+    hasNoDryRun: true,
+    run: inboxRun('/admin/webhooks/inbox/discard'),
+  },
+];
+
 export const EVENT_ACTS: readonly Act[] = [
   {
     verb: 'Replay',
@@ -115,6 +167,43 @@ export const REFUND_ACTS: readonly Act[] = [
     run: refundRun('/admin/refunds/skip'),
   },
 ];
+
+/** Takes tickets back, also of claims that are on their way to one. */
+export const VOID: Act = {
+  verb: 'Void',
+  noun: 'ticket',
+  about: 'Each ticket is void for good, and its seat goes on sale again as soon as both databases know.',
+  isDanger: true,
+  route: 'POST /admin/claims/void',
+  audit: { db: 2, subjectOf: (id) => `claim ${id}` },
+  option: 'Pay back what they cost',
+  async run(ids, reason, isDryRun, refund) {
+    const body = { claim_ids: ids, refund, ...because(reason), dry_run: isDryRun };
+    const { results } = await post<{ results: VoidResult[] }>('/admin/claims/void', body);
+    return results.map(({ claim_id, outcome }) => ({ id: claim_id, outcome }));
+  },
+};
+/** From these a ticket can be taken back; a dead letter is discarded instead, where nothing was paid for it. */
+export const VOIDABLE: ReadonlySet<string> = new Set(['queued', 'validated', 'committed', 'dead_letter']);
+
+/** Gives the slot of one claim back, as its buyer would. */
+export const RELEASE: Act = {
+  verb: 'Release',
+  noun: 'claim',
+  about: 'The claim ends and its slot goes back on sale, as if its buyer had given it back.',
+  isDanger: true,
+  route: 'POST /admin/claims/:claim/release',
+  audit: { db: 1, subjectOf: (id) => `claim ${id}` },
+  hasNoDryRun: true,
+  async run(ids, reason) {
+    const released = async (id: string): Promise<Outcome> => {
+      const { ending } = await post<ClaimRecord>(`/admin/claims/${id}/release`, because(reason) || {});
+      return { id, outcome: ending ? 'ending' : 'released' };
+    };
+    return Promise.all(ids.map(released));
+  },
+};
+export const RELEASABLE: ReadonlySet<string> = new Set(['held', 'queued', 'validated']);
 
 /** On an issue as a whole. What its failures become is told one by one; what is written down is that of the issue. */
 export function issueActs({ id, kind, state }: Issue): readonly Act[] {

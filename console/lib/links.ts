@@ -12,6 +12,8 @@ export const orderPlace = (order: string): string => at('/orders', order);
 export const ticketPlace = (claim: string): string => at('/tickets', claim);
 export const paymentPlace = (key: string): string => at('/payments', key);
 export const issuePlace = (issue: string): string => at('/issues', issue);
+export const endpointPlace = (name: string): string => at('/endpoints', name);
+export const sitePlace = (site: string): string => at('/sites', site);
 export const searchPlace = (q: string): string => pathWith('/search', { q });
 
 export function auditPlace(db: 1 | 2, filter: Readonly<Record<string, string | undefined>>): string {
@@ -20,6 +22,8 @@ export function auditPlace(db: 1 | 2, filter: Readonly<Record<string, string | u
 
 export const poolAudit = (pool: string): string => auditPlace(1, { subject: `pool ${pool}` });
 export const endpointAudit = (name: string): string => auditPlace(2, { subject: `webhook endpoint ${name}` });
+export const siteAudit = (site: string): string => auditPlace(2, { subject: `call site ${site}` });
+export const operatorAudit = (name: string): string => auditPlace(1, { subject: `operator ${name}` });
 
 /** A page is where something can be looked at; what has none leads to what it belongs to. */
 export function placeOf({ kind, id, ref, pool_id, db, cell }: Found): string {
@@ -39,6 +43,8 @@ export function placeOf({ kind, id, ref, pool_id, db, cell }: Found): string {
       return at('/events', id);
     case 'call':
       return at('/calls', id);
+    case 'issue':
+      return issuePlace(id);
     case 'dead_letter':
       return at('/dead-letters', id);
     case 'message':
@@ -50,9 +56,9 @@ export function placeOf({ kind, id, ref, pool_id, db, cell }: Found): string {
     case 'pool':
       return poolPlace(id);
     case 'endpoint':
-      return pathWith('/events', { webhook_id: id });
+      return ref === null ? pathWith('/events', { webhook_id: id }) : endpointPlace(ref);
     case 'site':
-      return pathWith('/calls', { site_id: id });
+      return sitePlace(id);
     case 'operator':
       return auditPlace(1, { actor: id });
     case 'audit':
@@ -69,6 +75,9 @@ const SUBJECTS: readonly (readonly [RegExp, (id: string) => string])[] = [
   [/^pool (.+)$/, poolPlace],
   [/^order (\S+)$/, orderPlace],
   [/^issue (\S+)$/, issuePlace],
+  [/^webhook endpoint (\S+)$/, endpointPlace],
+  [/^call site (\S+)$/, sitePlace],
+  [/^(operator) /, () => '/operators'],
 ];
 
 /** Of what the audit log says that something was done to; undefined where that has no page. */

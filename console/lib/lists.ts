@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks';
 import { type ApiError, asApiError, get, pathWith, type Query } from './api.ts';
 import { type Loaded, useLoad } from './load.ts';
 import { usePlace } from './router.tsx';
-import type { DeadLetter, EndpointRow, EventRow, UnnamedPayment } from './shapes.ts';
+import type { DeadLetter, EndpointRow, EventRow, InboxRow, UnnamedPayment } from './shapes.ts';
 
 const LIMIT = 100;
 
@@ -106,6 +106,13 @@ export async function listLetters(query: Query): Promise<Page<DeadLetter>> {
 export async function listEvents(query: Query): Promise<Page<EventRow>> {
   const { events } = await get<{ events: EventRow[] }>('/admin/webhooks/events', { ...query, limit: LIMIT });
   return pageOf(events, ({ id }) => id);
+}
+
+/** Of the inbox. */
+export async function listInboxLetters(after: string | undefined): Promise<Page<InboxRow>> {
+  const query = { state: 'dead_letter', after, limit: LIMIT };
+  const { deliveries } = await get<{ deliveries: InboxRow[] }>('/admin/webhooks/inbox', query);
+  return pageOf(deliveries, ({ msg_id }) => msg_id);
 }
 
 /** All of them, on one page. */

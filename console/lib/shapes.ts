@@ -2,6 +2,7 @@
 
 import type { EventStatus } from '../../db1/supabase/functions/_shared/webhook/ports.ts';
 
+export type { SiteView } from '../../db1/supabase/functions/_shared/calls/operators.ts';
 export type { ClaimRecord } from '../../db1/supabase/functions/_shared/claim.ts';
 export type { AuditRow } from '../../db1/supabase/functions/_shared/console/audit.ts';
 export type { CallDetails, CallRow } from '../../db1/supabase/functions/_shared/console/calls.ts';
@@ -9,6 +10,7 @@ export type { TimelineEvent } from '../../db1/supabase/functions/_shared/console
 export type { HealthCheck } from '../../db1/supabase/functions/_shared/console/health.ts';
 export type { Issue, IssueResult } from '../../db1/supabase/functions/_shared/console/issues.ts';
 export type { Mark } from '../../db1/supabase/functions/_shared/console/marks.ts';
+export type { OperatorKey, OperatorView } from '../../db1/supabase/functions/_shared/console/operators.ts';
 export type {
   OrderClaim,
   OrderRow,
@@ -24,7 +26,9 @@ export type { PoolView } from '../../db1/supabase/functions/_shared/console/pool
 export type { RefundResult } from '../../db1/supabase/functions/_shared/console/refunds.ts';
 export type { LiveSample, PoolLevel } from '../../db1/supabase/functions/_shared/console/sample.ts';
 export type { TicketRow, TicketView } from '../../db1/supabase/functions/_shared/console/tickets.ts';
+export type { VoidResult } from '../../db1/supabase/functions/_shared/console/void_claims.ts';
 export type { DeadLetter, DeadLetterResult } from '../../db1/supabase/functions/_shared/dead_letters.ts';
+export type { InboxResult, InboxRow } from '../../db1/supabase/functions/_shared/inbox/operators.ts';
 export type { PoolDetails } from '../../db1/supabase/functions/_shared/pool.ts';
 export type { Total } from '../../db1/supabase/functions/_shared/search/lists.ts';
 export type { Found, Kind, SearchAnswer } from '../../db1/supabase/functions/_shared/search/search.ts';

@@ -1,4 +1,4 @@
-import { LETTER_ACTS } from '../lib/acts.ts';
+import { LETTER_ACTS, RELEASABLE, RELEASE, VOID } from '../lib/acts.ts';
 import { get } from '../lib/api.ts';
 import { plural } from '../lib/format.ts';
 import { poolPlace, searchPlace, ticketPlace } from '../lib/links.ts';
@@ -17,6 +17,7 @@ export function Claim({ parameter }: { parameter: string }) {
   );
   const isDead = loaded.value?.claim.state === 'dead_letter' && !loaded.value.claim.ending;
   const letter = loaded.value && letterOf(loaded.value.timeline);
+  const canRelease = RELEASABLE.has(loaded.value?.claim.state ?? '') && !loaded.value?.claim.ending;
   return (
     <>
       <PageHead title="Claim" state={loaded.value?.claim.state} about={<Id value={parameter} />}>
@@ -25,6 +26,10 @@ export function Claim({ parameter }: { parameter: string }) {
         </button>
         {isDead && letter !== undefined && (
           <ActButtons acts={LETTER_ACTS} id={letter} onDone={loaded.reload} />
+        )}
+        {canRelease && <ActButtons acts={[RELEASE]} id={parameter} onDone={loaded.reload} />}
+        {loaded.value?.claim.state === 'committed' && (
+          <ActButtons acts={[VOID]} id={parameter} onDone={loaded.reload} />
         )}
       </PageHead>
       <Await loaded={loaded}>

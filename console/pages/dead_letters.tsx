@@ -10,10 +10,12 @@ import { Given, Moment, PageHead, User } from '../parts/small.tsx';
 import { Empty } from '../parts/states.tsx';
 import { linkColumn } from '../parts/table.tsx';
 import { Reason } from './dead_letter.tsx';
+import { InboxLetters } from './inbox_letters.tsx';
 
 const TABS = [
   ['/dead-letters', 'Of claims'],
   ['/dead-letters?kind=webhooks', 'Of webhooks'],
+  ['/dead-letters?kind=inbox', 'Of the inbox'],
 ] as const;
 
 const LETTER_FILTERS: readonly Filter[] = [
@@ -117,15 +119,18 @@ function Events() {
 }
 
 export function DeadLetters() {
-  const isWebhooks = usePlace().query.get('kind') === 'webhooks';
+  const kind = usePlace().query.get('kind');
+  const shown = kind === 'inbox' ? 2 : kind === 'webhooks' ? 1 : 0;
   return (
     <>
       <PageHead
         title="Dead letters"
         about="Work that will not succeed by retrying. Find out why, repair it, then replay."
       />
-      <Tabs label="Which dead letters" tabs={TABS} current={TABS[isWebhooks ? 1 : 0][0]} />
-      {isWebhooks ? <Events /> : <Letters />}
+      <Tabs label="Which dead letters" tabs={TABS} current={TABS[shown][0]} />
+      {shown === 0 && <Letters />}
+      {shown === 1 && <Events />}
+      {shown === 2 && <InboxLetters />}
     </>
   );
 }

@@ -29,7 +29,7 @@ function allPlace({ kind, lane, type, error, failures, dead_letters }: IssueRow)
     return failures === dead_letters
       ? pathWith('/dead-letters', { kind: 'webhooks', ...ofEvents })
       : pathWith('/events', ofEvents);
-  return undefined;
+  return kind === 'delivery' ? '/dead-letters?kind=inbox' : undefined;
 }
 
 function Lane({ issue: { kind, lane } }: { issue: IssueRow }) {
@@ -39,7 +39,7 @@ function Lane({ issue: { kind, lane } }: { issue: IssueRow }) {
 
 const WHAT: Readonly<Record<IssueRow['kind'], string>> = {
   claim: 'Dead letters of claims',
-  delivery: 'Deliveries that the ledger refused; see sluice webhooks inbox',
+  delivery: 'Deliveries of the inbox that the ledger refused',
   event: 'Events that their handler refused',
   question: 'Questions to the intake about payments and voids',
 };

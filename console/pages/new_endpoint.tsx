@@ -4,23 +4,15 @@ import { endpointAudit } from '../lib/links.ts';
 import { type EndpointRow, PROVIDERS } from '../lib/shapes.ts';
 import { Choice, Field } from '../parts/fields.tsx';
 import { FormDialog } from '../parts/form_dialog.tsx';
+import { ON_OUTAGE, SECRET_NAME } from '../parts/sender.tsx';
 import { say } from '../parts/toast.tsx';
 
-/** What the server takes as the name of a secret: a secret pasted here by mistake is stopped before it is sent. */
-const SECRET_NAME = {
-  pattern: '[A-Z][A-Z0-9_]{0,99}',
-  hint: 'The name of a secret that the server has and the owner of the database allows, never the secret itself.',
-};
-const MODES = [
-  ['queued', 'after the answer, by a worker'],
+export const MODES = [
+  ['queued', 'after the answer'],
   ['inline', 'before the answer'],
 ] as const;
-const ON_OUTAGE = [
-  ['', 'as usual: Twilio is accepted, others refused'],
-  ['accept', 'accept: keep them in the inbox'],
-  ['refuse', 'refuse: let the provider deliver again'],
-] as const;
-const LIVE_MODES = [
+const AS_USUAL = [['', 'accept of Twilio, refuse others'], ...ON_OUTAGE] as const;
+export const LIVE_MODES = [
   ['live', 'live ones'],
   ['test', 'test ones'],
   ['both', 'both'],
@@ -124,7 +116,7 @@ export function NewEndpoint({ onClose, onAdded }: { onClose(): void; onAdded(): 
         <Choice
           name="on_outage"
           label="Deliveries while the ledger is away"
-          options={ON_OUTAGE}
+          options={AS_USUAL}
           value=""
           hint="What is accepted takes effect when the ledger is back, also where the effect comes before the answer."
         />

@@ -1,20 +1,14 @@
 // The seats of an order, and an operator who takes some of them back.
 
 import { useState } from 'preact/hooks';
-import { post } from '../lib/api.ts';
-import { plural } from '../lib/format.ts';
-import { auditPlace, ticketPlace } from '../lib/links.ts';
+import { VOID, VOIDABLE } from '../lib/acts.ts';
+import { ticketPlace } from '../lib/links.ts';
 import { Link } from '../lib/router.tsx';
 import type { OrderClaim, OrderView } from '../lib/shapes.ts';
-import { Check, Field } from '../parts/fields.tsx';
-import { FormDialog, reasonOf } from '../parts/form_dialog.tsx';
+import { ActDialog } from '../parts/act_dialog.tsx';
 import { useMay } from '../parts/may.tsx';
 import { Chip, Id, Moment } from '../parts/small.tsx';
 import { type Column, Table } from '../parts/table.tsx';
-import { say } from '../parts/toast.tsx';
-
-const VOID = 'POST /admin/claims/void';
-const VOIDABLE: ReadonlySet<string> = new Set(['queued', 'validated', 'committed', 'dead_letter']);
 
 function ticketOf({ is_ledger_known, tickets, voided }: OrderView, { claim_id }: OrderClaim): string {
   if (!is_ledger_known) return 'not known';
@@ -50,43 +44,10 @@ const columnsOf = (view: OrderView): Column<OrderClaim>[] => [
   { head: 'Ended', cell: ({ ended_at }) => <Moment at={ended_at} /> },
 ];
 
-interface VoidDialogProps {
-  claimIds: readonly string[];
-  onClose(): void;
-  onDone(): void;
-}
-
-function VoidDialog({ claimIds, onClose, onDone }: VoidDialogProps) {
-  const submit = async (form: HTMLFormElement): Promise<void> => {
-    const refund = new FormData(form).has('refund');
-    await post('/admin/claims/void', { claim_ids: claimIds, refund, ...reasonOf(form) });
-    say(
-      `${plural(claimIds.length, 'ticket')} will be void in a moment.`,
-      'good',
-      auditPlace(2, { subject: `claim ${claimIds[0]}` }),
-    );
-    onDone();
-    onClose();
-  };
-  return (
-    <FormDialog
-      title={`Void ${plural(claimIds.length, 'ticket')}`}
-      action="Yes, void"
-      isDanger
-      submit={submit}
-      onClose={onClose}
-    >
-      <p>Each ticket is void for good, and its seat goes on sale again.</p>
-      <Check name="refund" label="Pay back what they cost" isChecked />
-      <Field name="reason" label="Reason" isRequired autoFocus hint="For the audit log." />
-    </FormDialog>
-  );
-}
-
 export function Seats({ view, onDone }: { view: OrderView; onDone(): void }) {
   const [picked, setPicked] = useState<ReadonlySet<string>>(new Set());
-  const [isAsking, setAsking] = useState(false);
-  const mayVoid = useMay(VOID);
+  const [asked, setAsked] = useState<readonly string[]>();
+  const mayVoid = useMay(VOID.route);
   const voidable = view.claims.filter(({ state }) => VOIDABLE.has(state)).map(({ claim_id }) => claim_id);
   const ids = voidable.filter((id) => picked.has(id));
   const canVoid = mayVoid && voidable.length > 0;
@@ -100,7 +61,7 @@ export function Seats({ view, onDone }: { view: OrderView; onDone(): void }) {
           </span>
           {ids.length > 0 && (
             <span class="workbar-acts">
-              <button type="button" class="button button-danger" onClick={() => setAsking(true)}>
+              <button type="button" class="button button-danger" onClick={() => setAsked(ids)}>
                 Void…
               </button>
             </span>
@@ -115,7 +76,7 @@ export function Seats({ view, onDone }: { view: OrderView; onDone(): void }) {
         nameOf={({ label, claim_id }) => `seat ${label ?? claim_id}`}
         selection={canVoid ? { ids: picked, set: setPicked } : undefined}
       />
-      {isAsking && <VoidDialog claimIds={ids} onClose={() => setAsking(false)} onDone={onDone} />}
+      {asked && <ActDialog act={VOID} ids={asked} onClose={() => setAsked(undefined)} onDone={onDone} />}
     </section>
   );
 }

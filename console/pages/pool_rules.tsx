@@ -1,6 +1,7 @@
 // The rules of a pool as fields of a form, and back.
 
 import type { VNode } from 'preact';
+import { changedOf } from '../lib/changes.ts';
 import type { PoolView } from '../lib/shapes.ts';
 import { fromField } from '../lib/zone.ts';
 import { Check, Choice, Field, type FieldProps, TimeField } from '../parts/fields.tsx';
@@ -184,26 +185,8 @@ export function PaymentFields({ pool, errorOf }: { pool: PoolView; errorOf: Erro
   );
 }
 
-/** What was changed in a form: the rest is not sent, so that a rule from before a check does not stand in the way of another. */
-export function changesOf(form: HTMLFormElement): Record<string, unknown> {
-  const values: Readonly<Record<string, unknown>> = {
-    ...rulesOf(form),
-    ...carryOf(form),
-    ...paymentOf(form),
-  };
-  const changed = [...form.elements].filter(isChanged);
-  return Object.fromEntries(
-    changed.filter(({ name }) => name in values).map(({ name }) => [name, values[name]]),
-  );
-}
-
-function isChanged(element: Element): element is HTMLInputElement | HTMLSelectElement {
-  if (element instanceof HTMLSelectElement) return element.value !== element.dataset.was;
-  if (!(element instanceof HTMLInputElement)) return false;
-  return element.type === 'checkbox'
-    ? element.checked !== element.defaultChecked
-    : element.value !== element.defaultValue;
-}
+export const changesOf = (form: HTMLFormElement): Record<string, unknown> =>
+  changedOf(form, { ...rulesOf(form), ...carryOf(form), ...paymentOf(form) });
 
 function paymentOf(form: HTMLFormElement): Record<string, unknown> {
   const data = new FormData(form);

@@ -17,7 +17,8 @@ function Groups({ answer }: { answer: SearchAnswer }) {
       {answer.groups.length === 0 && (
         <Empty title="Nothing found">
           A whole id, or its beginning: of our own ids four digits or more. A user, a payment, an event id, a
-          whole request id, a seat as its ticket calls it, a part of the name of a pool.
+          whole request id, a seat as its ticket calls it, a part of the name of a pool, the words of an
+          issue.
         </Empty>
       )}
       {answer.groups.map(({ kind, items, has_more }) => (

@@ -1,8 +1,10 @@
+import { VOID } from '../lib/acts.ts';
 import { get } from '../lib/api.ts';
 import { claimPlace, orderPlace, poolPlace, searchPlace } from '../lib/links.ts';
 import { useLoad } from '../lib/load.ts';
 import { Link } from '../lib/router.tsx';
 import type { TicketView } from '../lib/shapes.ts';
+import { ActButtons } from '../parts/bench.tsx';
 import { Card, Facts, Id, Moment, PageHead, User } from '../parts/small.tsx';
 import { Await } from '../parts/states.tsx';
 import { storySteps } from '../parts/story.ts';
@@ -18,6 +20,9 @@ export function Ticket({ parameter }: { parameter: string }) {
         <button type="button" class="button" onClick={loaded.reload}>
           Refresh
         </button>
+        {loaded.value && loaded.value.ticket.state !== 'void' && (
+          <ActButtons acts={[VOID]} id={loaded.value.ticket.claim_id} onDone={loaded.reload} />
+        )}
       </PageHead>
       <Await loaded={loaded}>
         {({ ticket, timeline, is_claim_known }) => (

@@ -1,41 +1,16 @@
 import { useState } from 'preact/hooks';
-import { pathWith, post } from '../lib/api.ts';
-import { endpointAudit } from '../lib/links.ts';
+import { endpointAudit, endpointPlace } from '../lib/links.ts';
 import { listEndpoints, usePages } from '../lib/lists.ts';
-import { Link } from '../lib/router.tsx';
+import { endpointCalls } from '../lib/senders.ts';
 import type { EndpointRow } from '../lib/shapes.ts';
-import { ReasonDialog } from '../parts/form_dialog.tsx';
 import { List } from '../parts/list.tsx';
 import { May, useMay } from '../parts/may.tsx';
+import { SecretNames, SwitchDialog, stateOf } from '../parts/sender.tsx';
 import { Chip, Given, NewButton, PageHead } from '../parts/small.tsx';
 import { Empty } from '../parts/states.tsx';
-import type { Column } from '../parts/table.tsx';
-import { say } from '../parts/toast.tsx';
+import { type Column, linkColumn } from '../parts/table.tsx';
 import { NewEndpoint } from './new_endpoint.tsx';
 import { UnnamedPayments } from './unnamed_payments.tsx';
-
-function Switch({ endpoint, onClose, onDone }: { endpoint: EndpointRow; onClose(): void; onDone(): void }) {
-  const { name, is_active } = endpoint;
-  const verb = is_active ? 'Switch off' : 'Switch on';
-  const change = async (reason: { reason?: string }): Promise<void> => {
-    await post('/admin/webhooks/endpoints/change', { name, changes: { is_active: !is_active }, ...reason });
-    say(`${name} is ${is_active ? 'off' : 'on'}.`, 'good', endpointAudit(name));
-    onDone();
-  };
-  return (
-    <ReasonDialog
-      title={`${verb} ${name}`}
-      action={verb}
-      isDanger={is_active}
-      change={change}
-      onClose={onClose}
-    >
-      {is_active
-        ? 'The server refuses the provider until the endpoint is on again; most providers try again for hours.'
-        : 'The server takes deliveries again at once.'}
-    </ReasonDialog>
-  );
-}
 
 /** Only Stripe says of its events whether they are live, and of which account. */
 const TAKES: Readonly<Record<EndpointRow['livemode'], string>> = {
@@ -60,21 +35,15 @@ function columnsFor(onSwitch?: (endpoint: EndpointRow) => void): Column<Endpoint
           },
         ];
   return [
-    {
-      head: 'Endpoint',
-      place: 'title',
-      cell: ({ name, webhook_id }) => (
-        <Link to={pathWith('/events', { webhook_id })}>
-          <Given value={name} />
-        </Link>
-      ),
-    },
+    linkColumn(
+      'Endpoint',
+      ({ name }) => endpointPlace(name),
+      ({ name }) => <Given value={name} />,
+    ),
     {
       head: 'State',
       place: 'corner',
-      cell: ({ is_active, secret_fault }) => (
-        <Chip state={!is_active ? 'off' : secret_fault ? 'no_secret' : 'active'} />
-      ),
+      cell: ({ is_active, secret_fault }) => <Chip state={stateOf(is_active, secret_fault)} />,
     },
     {
       head: 'Tenant',
@@ -104,20 +73,7 @@ function columnsFor(onSwitch?: (endpoint: EndpointRow) => void): Column<Endpoint
     {
       head: 'Secrets by name',
       place: 'wide',
-      cell: ({ secret_names, secret_fault }) => (
-        <>
-          <code>{secret_names.join(', ')}</code>
-          {secret_fault && (
-            <>
-              <br />
-              <small class="field-error">
-                {secret_fault} What is signed with it is refused until the server finds it in DB2’s Vault, in
-                the file that SLUICE_SECRETS_FILE names, or in its environment.
-              </small>
-            </>
-          )}
-        </>
-      ),
+      cell: ({ secret_names, secret_fault }) => <SecretNames names={secret_names} fault={secret_fault} />,
     },
     ...change,
   ];
@@ -130,7 +86,10 @@ export function Webhooks() {
   const maySwitch = useMay('POST /admin/webhooks/endpoints/change');
   return (
     <>
-      <PageHead title="Webhooks" about="Where providers deliver. Follow one to its events.">
+      <PageHead
+        title="Webhooks"
+        about="Where providers deliver. Follow one to its settings, its secrets and its events."
+      >
         <May do="POST /admin/webhooks/endpoints">
           <NewButton onClick={() => setNew(true)}>New endpoint</NewButton>
         </May>
@@ -149,7 +108,13 @@ export function Webhooks() {
       <UnnamedPayments />
       {isNew && <NewEndpoint onClose={() => setNew(false)} onAdded={pages.reload} />}
       {switched && (
-        <Switch endpoint={switched} onClose={() => setSwitched(undefined)} onDone={pages.reload} />
+        <SwitchDialog
+          sender={switched}
+          audit={endpointAudit(switched.name)}
+          calls={endpointCalls(switched.name)}
+          onClose={() => setSwitched(undefined)}
+          onDone={pages.reload}
+        />
       )}
     </>
   );

@@ -7,7 +7,7 @@ import { plural, words } from '../lib/format.ts';
 import { auditPlace } from '../lib/links.ts';
 import { useSubmit } from '../lib/submit.ts';
 import { Dialog } from './dialog.tsx';
-import { Field } from './fields.tsx';
+import { Check, Field } from './fields.tsx';
 import { Trouble } from './states.tsx';
 import { say } from './toast.tsx';
 
@@ -65,9 +65,10 @@ export function ActDialog({ act, ids, onClose, onDone }: ActDialogProps) {
   const onSubmit = (event: SubmitEvent): void => {
     event.preventDefault();
     const isDryRun = (event.submitter as HTMLButtonElement | null)?.value === 'dry';
-    const reason = String(new FormData(event.currentTarget as HTMLFormElement).get('reason')).trim();
+    const data = new FormData(event.currentTarget as HTMLFormElement);
+    const reason = String(data.get('reason')).trim();
     void run(async () => {
-      const outcomes = await act.run(ids, reason, isDryRun);
+      const outcomes = await act.run(ids, reason, isDryRun, data.has('option'));
       setShown({ outcomes, isDryRun });
       if (isDryRun) return;
       const isAll = outcomes.every(isDone);
@@ -80,9 +81,10 @@ export function ActDialog({ act, ids, onClose, onDone }: ActDialogProps) {
   };
   const isOver = shown !== undefined && !shown.isDryRun;
   return (
-    <Dialog title={`${act.verb} ${plural(ids.length, act.noun)}`} onClose={onClose}>
+    <Dialog title={`${act.verb} ${plural(ids.length, act.noun, act.nouns)}`} onClose={onClose}>
       <form onSubmit={onSubmit}>
         <p>{act.about}</p>
+        {act.option !== undefined && <Check name="option" label={act.option} isChecked />}
         <Field
           name="reason"
           label="Reason"
@@ -98,9 +100,11 @@ export function ActDialog({ act, ids, onClose, onDone }: ActDialogProps) {
           </button>
           {!isOver && (
             <>
-              <button type="submit" class="button" value="dry" disabled={isBusy} formNoValidate>
-                Dry run
-              </button>
+              {!act.hasNoDryRun && (
+                <button type="submit" class="button" value="dry" disabled={isBusy} formNoValidate>
+                  Dry run
+                </button>
+              )}
               <button
                 type="submit"
                 class={`button ${act.isDanger ? 'button-danger' : 'button-main'}`}

@@ -92,8 +92,8 @@ export function Alarms({ live, isOverview }: { live: Live; isOverview: boolean }
       )}
       {refused > 0 && (
         <Alarm tone="warn">
-          The ledger refused <strong>{plural(refused, 'delivery', 'deliveries')}</strong> of the inbox:{' '}
-          <code>sluice webhooks inbox list --dead</code>
+          The ledger refused <strong>{plural(refused, 'delivery', 'deliveries')}</strong> of the inbox.{' '}
+          <Link to="/dead-letters?kind=inbox">Look at them</Link>
         </Alarm>
       )}
       {orders?.is_braked && (

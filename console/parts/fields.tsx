@@ -117,14 +117,22 @@ export function Check({
   name,
   label,
   isChecked = false,
+  onToggle,
 }: {
   name: string;
   label: string;
   isChecked?: boolean;
+  onToggle?(isChecked: boolean): void;
 }) {
   return (
     <label class="check">
-      <input type="checkbox" name={name} defaultChecked={isChecked} /> {label}
+      <input
+        type="checkbox"
+        name={name}
+        defaultChecked={isChecked}
+        onChange={(event) => onToggle?.((event.currentTarget as HTMLInputElement).checked)}
+      />{' '}
+      {label}
     </label>
   );
 }

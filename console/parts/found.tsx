@@ -12,6 +12,7 @@ export const KIND_NAMES: Readonly<Record<Kind, string>> = {
   refund: 'Refunds',
   event: 'Events',
   call: 'Calls',
+  issue: 'Issues',
   dead_letter: 'Dead letters',
   message: 'Messages',
   slot: 'Slots',
@@ -23,9 +24,9 @@ export const KIND_NAMES: Readonly<Record<Kind, string>> = {
   audit: 'Audit log',
 };
 
-/** What a person knows it by: of an event and an endpoint that is not our own id. */
+/** What a person knows it by: of an event, an endpoint and an issue that is not our own id. */
 function nameOf({ kind, id, ref }: Found): string {
-  if ((kind === 'event' || kind === 'endpoint') && ref !== null) return ref;
+  if ((kind === 'event' || kind === 'endpoint' || kind === 'issue') && ref !== null) return ref;
   return kind === 'dead_letter' || kind === 'message' || kind === 'audit' ? `#${id}` : id;
 }
 

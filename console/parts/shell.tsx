@@ -27,11 +27,17 @@ const PLACES: readonly { to: string; name: string; icon: IconName }[] = [
   { to: '/webhooks', name: 'Webhooks', icon: 'webhooks' },
   { to: '/events', name: 'Events', icon: 'events' },
   { to: '/calls', name: 'Calls', icon: 'calls' },
+  { to: '/sites', name: 'Call sites', icon: 'sites' },
+  { to: '/operators', name: 'Operators', icon: 'operators' },
   { to: '/audit', name: 'Audit log', icon: 'audit' },
   { to: '/health', name: 'Health', icon: 'health' },
 ];
 
-const isAt = (path: string, to: string): boolean => path === to || (to !== '/' && path.startsWith(`${to}/`));
+/** Below /webhooks/ the providers deliver: the page of an endpoint is elsewhere, and belongs to it. */
+const isAt = (path: string, to: string): boolean =>
+  path === to ||
+  (to !== '/' && path.startsWith(`${to}/`)) ||
+  (to === '/webhooks' && path.startsWith('/endpoints/'));
 
 function Lamp({ name, state }: { name: string; state: 'ok' | 'down' | 'unknown' }) {
   return (
@@ -83,7 +89,10 @@ export function Shell({ children }: { children: ComponentChildren }) {
     return () => removeEventListener('keydown', onKey);
   }, []);
   const waiting: Waiting = {
-    '/dead-letters': (live.latest?.dlq_depth ?? 0) + (live.latest?.webhooks.dead_letters ?? 0),
+    '/dead-letters':
+      (live.latest?.dlq_depth ?? 0) +
+      (live.latest?.webhooks.dead_letters ?? 0) +
+      (live.latest?.inbox.dead_letters ?? 0),
     '/refunds': live.latest?.orders.refunds_waiting ?? 0,
   };
   const isWaiting = Object.values(waiting).some((amount) => amount > 0);

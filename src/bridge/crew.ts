@@ -10,7 +10,8 @@ import { type Log, type Metrics, NO_TRACER, type Tracer } from '#core/ports.ts';
 import { createDatabase, type Database, LANE_LOCK_TIMEOUT_MS } from '../db/database.ts';
 import { startListener } from '../db/listener.ts';
 import { quoteName } from '../db/statement.ts';
-import { HandlerDatabases } from '../webhook/handler_databases.ts';
+import { doesChores, OTHERS_IDLE_MS, type Part, shareOf, WHOLE } from '../processes/part.ts';
+import { HandlerDatabases } from '../webhook/databases.ts';
 import { startWorker, type Worker } from '../worker.ts';
 import { endOnce, startEnder } from './ender.ts';
 import { createHook } from './hook.ts';
@@ -29,6 +30,8 @@ export interface CrewOptions {
   metrics: Metrics;
   /** None where left out. */
   tracer?: Tracer;
+  /** Which of several processes of the command this is; the only one where left out. */
+  part?: Part;
 }
 
 export const DEFAULT_WORKERS = 2;
@@ -46,18 +49,18 @@ const FINISHING_CONNECTIONS = 3;
 /** What public.bridge_wake notifies. */
 const WAKE_CHANNEL = 'sluice_intake';
 
-/** Runs until stopped. A queue that gets work wakes it; without a word it looks four times a second. */
+/** Runs until stopped. A queue that gets work wakes it; without a word it looks by itself. */
 export function startCrew(options: CrewOptions, onGroup?: (outcomes: Outcomes) => void): Worker {
   const { bridge, end } = openBridge(options);
   const worker = startWorker(bridge, onGroup);
-  const ender = startEnder(options);
+  const ender = doesChores(options.part ?? WHOLE) ? startEnder(options) : undefined;
   const { db1Url: url, log } = options;
   const listener = startListener({ url, channel: WAKE_CHANNEL, onNotice: worker.wake, log });
   return {
     wake: worker.wake,
     async stop() {
       await listener.stop();
-      await Promise.all([ender.stop(), worker.stop()]);
+      await Promise.all([ender?.stop(), worker.stop()]);
       await end();
     },
   };
@@ -84,6 +87,8 @@ export async function drainOnce(options: CrewOptions, signal: AbortSignal): Prom
 
 function openBridge(options: CrewOptions): { bridge: Bridge; end(): Promise<void> } {
   const { log, metrics, tracer = NO_TRACER, workers, batchSize, leaseSec = DEFAULT_LEASE_SEC } = options;
+  const { part = WHOLE } = options;
+  const share = (limit: number): number => shareOf(limit, part);
   const open = (url: string, max: number, more: { lockTimeoutMs?: number } = {}): Database =>
     createDatabase({ url, max, applicationName: 'sluice-worker', log, ...more });
   const callPublic =
@@ -98,7 +103,7 @@ function openBridge(options: CrewOptions): { bridge: Bridge; end(): Promise<void
   // Sets share these: one that meets a lock is tried by halves, and later.
   const db2 = open(options.db2Url, workers, { lockTimeoutMs: LANE_LOCK_TIMEOUT_MS });
   // As many as its calls at once: a call that waited for a connection would look like a lost one.
-  const functions = new HandlerDatabases<string>(() => open(options.db2Url, FUNCTION_CALLS_AT_ONCE));
+  const functions = new HandlerDatabases<string>(() => open(options.db2Url, share(FUNCTION_CALLS_AT_ONCE)));
   const callIntake: CallFunction = (name, args) =>
     callPublic(name === 'bridge_finish' ? finishes : db1)(name, args);
   const ledger = createLedger(callPublic(db2), (name, args) => callPublic(functions.of(name))(name, args));
@@ -113,7 +118,7 @@ function openBridge(options: CrewOptions): { bridge: Bridge; end(): Promise<void
       now: Date.now,
       random: Math.random,
     },
-    { batchSize, batches: workers, leaseSec },
+    { batchSize, batches: workers, leaseSec, share, ...(!doesChores(part) && { idleMs: OTHERS_IDLE_MS }) },
   );
   return {
     bridge,

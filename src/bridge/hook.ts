@@ -20,6 +20,7 @@ export function createHook(sign?: SignHook): Hook {
       const { url, payload, allowedHosts, signal } = call;
       const body = JSON.stringify(payload);
       return postGuarded({
+        what: "the hook's URL",
         url,
         body,
         headers: headersOf(call, body, sign, Date.now()),
@@ -31,6 +32,8 @@ export function createHook(sign?: SignHook): Hook {
 }
 
 interface Post {
+  /** How an error calls the address. */
+  readonly what: string;
   readonly url: string;
   readonly body: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -40,10 +43,17 @@ interface Post {
 }
 
 /** The status of the answer. Rejects as Hook says, also where the address is not one of the public internet and its host not allowed. */
-export function postGuarded({ url: target, body, headers, allowedHosts, signal }: Post): Promise<number> {
+export function postGuarded({
+  what,
+  url: target,
+  body,
+  headers,
+  allowedHosts,
+  signal,
+}: Post): Promise<number> {
   const allowed = new Set(allowedHosts);
   const refusal = refusalOfUrl(target, allowed);
-  if (refusal !== undefined) return Promise.reject(new Unreachable(`the hook's URL is ${refusal}`));
+  if (refusal !== undefined) return Promise.reject(new Unreachable(`${what} is ${refusal}`));
   const url = new URL(target);
   const isAllowed = allowed.has(url.host) || allowed.has(url.hostname);
   return send(url, body, {

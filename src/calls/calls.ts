@@ -12,6 +12,7 @@ import { ASIDE_CONNECTIONS } from '#core/side_lane.ts';
 import type { UnsignedLimit } from '#core/unsigned.ts';
 import { createFindSecret, type SecretSource } from '#core/webhook/secrets.ts';
 import { createDatabase, LANE_LOCK_TIMEOUT_MS } from '../db/database.ts';
+import type { OwnPage } from '../metrics.ts';
 import { signaturePorts } from '../webhook/hmac.ts';
 import { createRedisReplayCache } from './redis_cache.ts';
 
@@ -29,13 +30,12 @@ export interface CallOptions {
 /** memory: no Redis is configured, so each server has its own cache. */
 export type ReplayCacheState = CacheState | 'memory';
 
-export interface OpenCallRoutes extends Pick<CallRoutes, 'drain'> {
+/** Its page is the gauge replay_cache_state. */
+export interface OpenCallRoutes extends Pick<CallRoutes, 'drain'>, OwnPage {
   routes(): Route[];
   cacheState(): ReplayCacheState;
   /** Where there is a Redis: rejects while it does not answer. */
   pingRedis?: () => Promise<unknown>;
-  /** The gauge replay_cache_state, in Prometheus' text format. */
-  page(): Promise<string>;
   end(): Promise<void>;
 }
 
@@ -79,7 +79,7 @@ export function openCallRoutes(options: CallOptions, metrics: Metrics, log: Log)
     drain: () => callRoutes.drain(),
     cacheState: state,
     ...(ping && { pingRedis: ping }),
-    page: createStatePage(state),
+    ...createStatePage(state),
     async end() {
       close();
       await Promise.all([lane.end(), rest.end()]);
@@ -102,17 +102,18 @@ function openCache(redisUrl: string | undefined, log: Log): OpenCache {
   return { cache, state: () => cache.state, ping: redis.ping, close: redis.close };
 }
 
-/** The gauge is 1 for the state that the cache is in, 0 for the others. */
-function createStatePage(state: () => ReplayCacheState): () => Promise<string> {
+/** The gauge is 1 for the state that the cache is in, 0 for the others. Several processes may show several states. */
+function createStatePage(state: () => ReplayCacheState): OwnPage {
   const registry = new Registry();
   new Gauge({
     name: 'replay_cache_state',
     help: 'Where replays of call events are recognised first: in Redis, in this process while Redis is away, or in this process alone.',
     labelNames: ['state'],
+    aggregator: 'max',
     registers: [registry],
     collect() {
       for (const one of CACHE_STATES) this.set({ state: one }, one === state() ? 1 : 0);
     },
   });
-  return () => registry.metrics();
+  return { page: () => registry.metrics(), snapshot: () => registry.getMetricsAsJSON() };
 }

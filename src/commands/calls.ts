@@ -1,15 +1,15 @@
 // `sluice calls`: which sites may send call events, what was recorded, and a sample to try it with.
 
+import { createSiteStore, type SiteStore } from '#core/calls/operators.ts';
 import type { CallSite } from '#core/calls/store.ts';
-import { allSites } from '../calls/all_sites.ts';
-import { StackError } from '../failure.ts';
+import type { Signed } from '#core/webhook/operators.ts';
 import { send } from './calls_send.ts';
 import { DB2_VARIABLES, requireSecrets, withDb2 } from './db2.ts';
 import { action, type Group, short, UsageError } from './grammar.ts';
 import { actor, listAction, OPTION, showAction } from './operator.ts';
 import { type ChangeValues, readSecretNames, SENDER_OPTIONS, senderActions } from './senders.ts';
 import { formatTable } from './table.ts';
-import { isUuid, UUID_FORM } from './values.ts';
+import { isUuid, readReason, UUID_FORM } from './values.ts';
 
 interface ListedCall {
   id: string;
@@ -23,29 +23,15 @@ interface ListedCall {
 
 const MAX_LIMIT = 1_000;
 
-async function write(
-  siteId: string,
-  changes: Record<string, unknown>,
-  { reason, json }: ChangeValues,
-): Promise<number> {
-  const changed = await withDb2((db2) =>
-    db2.call<CallSite>('calls.change_site', {
-      p_site_id: siteId,
-      p_changes: changes,
-      p_actor: actor(),
-      p_reason: reason ?? null,
-    }),
-  );
-  if (changed.length === 0) throw unknownSite(siteId);
-  return showSites(changed, json);
+function withSites<Result>(work: (store: SiteStore) => Promise<Result>): Promise<Result> {
+  return withDb2((db2) => work(createSiteStore((name, args) => db2.call(`calls.${name}`, args))));
 }
 
-function findSite(siteId: string): Promise<CallSite[]> {
-  return withDb2((db2) => db2.call<CallSite>('calls.find_site', { p_site_id: siteId }));
-}
+type Change = (store: SiteStore, by: Signed) => Promise<CallSite>;
 
-function unknownSite(siteId: string): StackError {
-  return new StackError(`unknown site ${siteId}`, '`sluice calls sites list` shows them');
+async function write(change: Change, { reason, json }: ChangeValues): Promise<number> {
+  const by = { actor: actor(), reason: readReason(reason) };
+  return showSites([await withSites((store) => change(store, by))], json);
 }
 
 function showSites(found: CallSite[], json: boolean): number {
@@ -78,7 +64,7 @@ const changeSite = action({
   examples: ['sluice calls sites change branch-7 --on-outage accept'],
   async run({ 'on-outage': on_outage, ...values }, [siteId]) {
     if (on_outage === undefined) throw new UsageError('change needs --on-outage refuse or accept');
-    return write(siteId, { on_outage }, values);
+    return write((store, by) => store.changeSite(siteId, { on_outage }, by), values);
   },
 });
 
@@ -94,24 +80,18 @@ const addSite = action({
     ...SENDER_OPTIONS,
   },
   examples: ['sluice calls sites add branch-7 --secret-name BRANCH_7_SECRET --kind ring --kind hangup'],
-  async run({ unsigned, kind, reason, json, ...values }, [siteId]) {
-    const secretNames = readSecretNames('--secret-name', values['secret-name']);
-    if (secretNames.length === 0 && !unsigned) throw new UsageError('add needs --secret-name or --unsigned');
-    await requireSecrets(secretNames);
-    const [row] = await withDb2((db2) =>
-      db2.call<{ add_site: boolean }>('calls.add_site', {
-        p_site_id: siteId,
-        p_secret_names: secretNames,
-        p_require_signature: !unsigned,
-        p_kinds: kind.length === 0 ? null : kind,
-        p_actor: actor(),
-        p_reason: reason ?? null,
-        p_on_outage: values['on-outage'] ?? 'refuse',
-      }),
-    );
-    if (row?.add_site !== true)
-      throw new StackError(`there is a site ${siteId} already`, 'rotate its secrets, or choose another id');
-    return showSites(await findSite(siteId), json);
+  async run({ unsigned, kind, 'secret-name': names, 'on-outage': on_outage, ...values }, [site_id]) {
+    const secret_names = readSecretNames('--secret-name', names);
+    if (secret_names.length === 0 && !unsigned) throw new UsageError('add needs --secret-name or --unsigned');
+    await requireSecrets(secret_names);
+    const site = {
+      site_id,
+      secret_names,
+      require_signature: !unsigned,
+      kinds: kind.length === 0 ? null : kind,
+      ...(on_outage !== undefined && { on_outage }),
+    };
+    return write((store, by) => store.addSite(site, by), values);
   },
 });
 
@@ -120,7 +100,7 @@ const sites: Group = {
   default: 'list',
   actions: {
     list: listAction('List the sites that may send call events', 'sluice calls sites list', async (json) =>
-      showSites(await withDb2(allSites), json),
+      showSites(await withSites((store) => store.allSites()), json),
     ),
     add: addSite,
     change: changeSite,
@@ -128,13 +108,12 @@ const sites: Group = {
       args: '<site>',
       path: 'calls sites',
       sample: 'branch-7',
-      async secretsOf(siteId, given) {
-        const [site] = await findSite(siteId);
-        if (site === undefined) throw unknownSite(siteId);
-        await requireSecrets(given);
-        return site.secret_names;
+      change: (siteId, changes, values) =>
+        write((store, by) => store.changeSite(siteId, changes, by), values),
+      async rotate(siteId, rotation, values) {
+        await requireSecrets(rotation.secretNames);
+        return write((store, by) => store.rotateSite(siteId, rotation, by), values);
       },
-      change: write,
     }),
   },
 };

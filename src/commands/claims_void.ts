@@ -8,7 +8,7 @@ import { AdminClient } from '../admin/client.ts';
 import { action, short, UsageError } from './grammar.ts';
 import { confirm, OPTION, readConnection } from './operator.ts';
 import { formatTable } from './table.ts';
-import { isUuid, readText, UUID_FORM } from './values.ts';
+import { isUuid, readReason, UUID_FORM } from './values.ts';
 
 /** The courier needs about a second while both databases answer. */
 const WAIT_MS = 5_000;
@@ -33,8 +33,10 @@ while both databases answer. --refund pays the price of each claim back. Other c
   async run({ reason, refund, 'dry-run': isDryRun, yes, json }, ids) {
     for (const id of ids)
       if (!isUuid(id)) throw new UsageError(`"${short(id)}" is not the id of a claim, ${UUID_FORM}`);
-    if (reason === undefined) throw new UsageError('void needs a --reason: the audit log keeps it');
-    const body = { claim_ids: ids, refund, reason: readText('--reason', reason) };
+    if (reason === undefined && !isDryRun)
+      throw new UsageError('void needs a --reason: the audit log keeps it');
+    const why = readReason(reason);
+    const body = { claim_ids: ids, refund, ...(why !== null && { reason: why }) };
     const api = new AdminClient(readConnection(process.env));
     const ask: Ask = async (dry_run) =>
       (await api.post<{ results: VoidResult[] }>('/admin/claims/void', { ...body, dry_run })).results;

@@ -4,6 +4,7 @@ import { StackError } from '../failure.ts';
 import { ALERT_VARIABLES, readAlertSettings } from '../issues/settings.ts';
 import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
+import { MAX_PROCESSES } from '../processes/part.ts';
 import { PROJECT_ROOT } from '../project_root.ts';
 import { BUYER_VARIABLES, type BuyerSettings, readBuyerSettings } from '../server/buyer_settings.ts';
 import { readScrapeSettings } from '../server/scrape_access.ts';
@@ -20,6 +21,7 @@ import { openTracing, type Tracing } from '../tracing/tracing.ts';
 import { type Handlers, loadHandlers } from '../webhook/handlers.ts';
 import { createSecretSource, SECRETS_FILE } from '../webhook/secret_source.ts';
 import { start, stop } from './dev_control.ts';
+import { type Plan, type Program, planProcesses, startApart } from './dev_processes.ts';
 import { summarize } from './dev_summary.ts';
 import { type DevWorkers, NO_WORKERS, startDevWorkers } from './dev_workers.ts';
 import { action, type Command, type Values } from './grammar.ts';
@@ -29,13 +31,19 @@ const STOP_SIGNALS: NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 const say = (line: string) => console.log(`  ${line}`);
 
 const OPTIONS = {
+  processes: {
+    range: [1, MAX_PROCESSES],
+    about:
+      'of Sluice, beside the databases: 1 is this process alone, more are one worker and servers (default: what the cores are enough for)',
+  },
   'no-workers': {
     about: 'start neither workers nor cron jobs: claims and events wait until you run a worker by hand',
   },
 } as const;
 
-async function run({ 'no-workers': isWithoutWorkers }: Values<typeof OPTIONS>): Promise<number> {
+async function run({ processes, 'no-workers': isWithoutWorkers }: Values<typeof OPTIONS>): Promise<number> {
   const settings = readSettings(process.env);
+  const plan = planProcesses(processes, isWithoutWorkers);
   // People read this terminal; a line of JSON per start and stop is for machines.
   process.env.SLUICE_LOG ??= 'warn';
   const stopping = new AbortController();
@@ -66,7 +74,8 @@ async function run({ 'no-workers': isWithoutWorkers }: Values<typeof OPTIONS>): 
       say,
       signal: stopping.signal,
     });
-    return await serveUntilStopped(stack, { settings, handlers, buyers, isWithoutWorkers }, stopping.signal);
+    const order = { settings, handlers, buyers, isWithoutWorkers, plan };
+    return await serveUntilStopped(stack, order, stopping.signal);
   } catch (error) {
     // A start that was called off has cleaned up after itself and ended as it was asked to.
     if (stopping.signal.aborted && error === stopping.signal.reason) return 0;
@@ -86,31 +95,50 @@ interface Order {
   handlers: Handlers;
   buyers: BuyerSettings;
   isWithoutWorkers: boolean;
+  plan: Plan;
 }
 
-async function serveUntilStopped(
-  stack: Stack,
-  { settings, handlers, buyers, isWithoutWorkers }: Order,
-  stopSignal: AbortSignal,
-): Promise<number> {
+async function serveUntilStopped(stack: Stack, order: Order, stopSignal: AbortSignal): Promise<number> {
+  const { settings, plan } = order;
   try {
-    const metrics = createMetrics();
-    const tracing = await openTracing('sluice', process.env, createLog());
-    const workers = isWithoutWorkers ? NO_WORKERS : startDevWorkers(stack, handlers, metrics, tracing.tracer);
+    const program = await (plan.servers > 0 ? startApart(stack, settings, plan) : startHere(stack, order));
     try {
-      const server = await startDemoServer(stack, settings, { handlers, buyers, metrics, tracing, workers });
       await stack.stripe?.deliverTo({
-        url: `${server.url}/webhooks/stripe`,
+        url: `${program.url}/webhooks/stripe`,
         secret: stack.secrets.stripeWebhookSecret,
       });
-      return await showUntilStopped(stack, settings, server, stopSignal);
+      return await showUntilStopped(stack, order, program.url, stopSignal);
     } finally {
-      await workers.stop();
-      await tracing.stop();
+      await program.stop();
     }
   } finally {
     await stack.stop();
     console.log('Stopped.');
+  }
+}
+
+/** The server and the workers in this process. */
+async function startHere(stack: Stack, order: Order): Promise<Program> {
+  const { settings, handlers, buyers, isWithoutWorkers } = order;
+  const metrics = createMetrics();
+  const tracing = await openTracing('sluice', process.env, createLog());
+  const workers = isWithoutWorkers ? NO_WORKERS : startDevWorkers(stack, handlers, metrics, tracing.tracer);
+  const stopWorkers = async (): Promise<void> => {
+    await workers.stop();
+    await tracing.stop();
+  };
+  try {
+    const server = await startDemoServer(stack, settings, { handlers, buyers, metrics, tracing, workers });
+    return {
+      url: server.url,
+      async stop() {
+        await server.stop();
+        await stopWorkers();
+      },
+    };
+  } catch (error) {
+    await stopWorkers();
+    throw error;
   }
 }
 
@@ -154,19 +182,18 @@ function startDemoServer(
 
 async function showUntilStopped(
   stack: Stack,
-  settings: Settings,
-  server: RunningServer,
+  { settings, plan }: Order,
+  url: string,
   stopSignal: AbortSignal,
 ): Promise<number> {
   const envPath = layout(settings.dir).env;
   try {
-    writePrivateFile(envPath, envFile(stack, server.url));
-    console.log(summarize(stack, server.url, asSeenFromHere(envPath)));
+    writePrivateFile(envPath, envFile(stack, url));
+    console.log(summarize(stack, url, asSeenFromHere(envPath), plan.text));
     await aborted(stopSignal);
     return 0;
   } finally {
     rmSync(envPath, { force: true });
-    await server.stop();
   }
 }
 
@@ -185,7 +212,8 @@ function aborted(signal: AbortSignal): Promise<void> {
 const WHAT_RUNS = `Starts two Postgres databases with Sluice's schema, PostgREST and a gateway in front of each, the Edge Functions, the
 Sluice server, a stand-in for Stripe, and the workers that carry claims and payments and process webhook events. Sets up the webhook
 endpoints stripe, twilio, whatsapp and daily. Keeps its data in .sluice/ and stops on Ctrl-C. When a database, PostgREST
-or a function dies, the rest goes on and that one is started again.`;
+or a function dies, the rest goes on and that one is started again. On two cores the server and the workers share one process; on
+more, the workers have their own, and with eight cores or more there are several servers at one port.`;
 
 const up = action({
   about: `Start everything on this machine\n\n${WHAT_RUNS}`,
@@ -210,6 +238,7 @@ const up = action({
   examples: [
     'npm start',
     'npm start -- --no-workers',
+    'npm start -- --processes 2',
     'SLUICE_DIR=/tmp/second SLUICE_PORT=4001 DB1_API_PORT=55321 DB2_API_PORT=55421 npm start',
   ],
   run,

@@ -6,7 +6,7 @@ const DEMO_POOL = 'demo_concert_2026';
  * What `npm start` shows once everything answers: what runs where, where the keys are, and what to try. It shows no key and no
  * password: terminals are shared, recorded and kept in logs.
  */
-export function summarize(stack: Stack, serverUrl: string, envPath: string): string {
+export function summarize(stack: Stack, serverUrl: string, envPath: string, processes: string): string {
   return `
 Sluice is running.
 
@@ -15,7 +15,8 @@ Sluice is running.
   API           ${serverUrl}/docs   every request, with an example
 ${describeSide('DB1 intake', stack.db1)}
 ${describeSide('DB2 ledger', stack.db2)}
-${stack.stripe === undefined ? '' : `  Stripe        ${stack.stripe.url}   a stand-in: its pages take no card and no money\n`}  Keys, all     ${envPath} (for your shell: set -a; . ${envPath}; set +a)
+${stack.stripe === undefined ? '' : `  Stripe        ${stack.stripe.url}   a stand-in: its pages take no card and no money\n`}  Processes     ${processes}
+  Keys, all     ${envPath} (for your shell: set -a; . ${envPath}; set +a)
 
 Try it: claim a slot, through Supabase's REST path and through Sluice's own door.
 

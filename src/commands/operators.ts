@@ -1,11 +1,12 @@
 // `sluice operators`: the people who may use the console, the admin API and the command line.
 
-import { randomBytes } from 'node:crypto';
 import type { CallFunction } from '#core/call_function.ts';
+import { createOperatorKeys, type OperatorKeys } from '#core/console/operators.ts';
 import { isRole, ROLES } from '#core/roles.ts';
+import type { Signed } from '#core/webhook/operators.ts';
 import { createDatabase, type Database } from '../db/database.ts';
 import { createLog } from '../log.ts';
-import { hashOfKey } from '../server/known_operators.ts';
+import { newKey } from '../server/known_operators.ts';
 import { copyOperators } from '../server/operator_copy.ts';
 import { withDb1 } from './db1.ts';
 import { action, type Group, UsageError } from './grammar.ts';
@@ -13,22 +14,23 @@ import { actor, confirm, listAction, OPTION, readDatabaseUrls, VARIABLES } from 
 import { formatTable } from './table.ts';
 import { readReason } from './values.ts';
 
-interface OperatorView {
-  readonly name: string;
-  readonly role: string;
-  readonly key_made_at: string;
-  readonly last_used_at: string | null;
-  readonly revoked_at: string | null;
-}
+const of =
+  (db: Database, schema: string): CallFunction =>
+  (name, args) =>
+    db.call(`${schema}.${name}`, args);
 
-const KEY_BYTES = 32;
+const keysIn = (db1: Database): OperatorKeys =>
+  createOperatorKeys({ intake: of(db1, 'public'), audit: of(db1, 'audit'), newKey });
 
-/** Calls a function of schema audit, then brings DB2's copy up to date. */
-async function change<Row>(name: string, args: Record<string, unknown>): Promise<Row | undefined> {
+type Change<Result> = (keys: OperatorKeys, by: Signed) => Promise<Result>;
+
+/** Makes the change in DB1, then brings DB2's copy up to date. */
+async function change<Result>(reason: string | undefined, work: Change<Result>): Promise<Result> {
+  const by = { actor: actor(), reason: readReason(reason) };
   return withDb1(async (db1) => {
-    const [row] = await db1.call<Row>(`audit.${name}`, { ...args, p_actor: actor() });
+    const result = await work(keysIn(db1), by);
     await tellDb2(db1);
-    return row;
+    return result;
   });
 }
 
@@ -37,23 +39,13 @@ async function tellDb2(db1: Database): Promise<void> {
   const { db2Url } = readDatabaseUrls(process.env);
   if (!db2Url) return;
   const db2 = createDatabase({ url: db2Url, max: 1, applicationName: 'sluice-cli', log: createLog() });
-  const publicOf =
-    (db: Database): CallFunction =>
-    (name, args) =>
-      db.call(`public.${name}`, args);
   try {
-    await copyOperators(publicOf(db1), publicOf(db2));
+    await copyOperators(of(db1, 'public'), of(db2, 'public'));
   } catch {
     console.error('DB2 does not know of it yet; a server tells it within ten seconds of reaching both.');
   } finally {
     await db2.end();
   }
-}
-
-/** The key is printed once; the database stores only its hash. */
-function newKey(): { key: string; p_key_hash: Uint8Array } {
-  const key = `slo_${randomBytes(KEY_BYTES).toString('base64url')}`;
-  return { key, p_key_hash: Buffer.from(hashOfKey(key), 'base64url') };
 }
 
 function showKey(name: string, key: string, json: boolean): number {
@@ -80,8 +72,7 @@ pools. An admin also decides who delivers events and who is an operator. A revok
   examples: ["sluice operators add 'Zoë Müller' --role viewer"],
   async run({ role, reason, json }, [name]) {
     if (!isRole(role)) throw new UsageError(`--role is missing; it is one of ${ROLES.join(', ')}`);
-    const { key, p_key_hash } = newKey();
-    await change('add_operator', { p_name: name, p_role: role, p_key_hash, p_reason: readReason(reason) });
+    const { key } = await change(reason, (keys, by) => keys.add(name, role, by));
     return showKey(name, key, json);
   },
 });
@@ -92,8 +83,7 @@ const rotate = action({
   options: { reason: OPTION.reason, json: OPTION.json },
   examples: ["sluice operators rotate 'Zoë Müller' --reason 'lost telephone'"],
   async run({ reason, json }, [name]) {
-    const { key, p_key_hash } = newKey();
-    await change('rotate_operator', { p_name: name, p_key_hash, p_reason: readReason(reason) });
+    const { key } = await change(reason, (keys, by) => keys.rotate(name, by));
     return showKey(name, key, json);
   },
 });
@@ -108,11 +98,7 @@ const revoke = action({
       console.error('Nothing was changed.');
       return 1;
     }
-    const row = await change<{ revoke_operator: boolean }>('revoke_operator', {
-      p_name: name,
-      p_reason: readReason(reason),
-    });
-    const revoked = row?.revoke_operator === true;
+    const revoked = await change(reason, (keys, by) => keys.revoke(name, by));
     if (json) console.log(JSON.stringify({ name, revoked }));
     else console.log(revoked ? `${name} is not an operator any more.` : `${name} was revoked before.`);
     return 0;
@@ -120,7 +106,7 @@ const revoke = action({
 });
 
 async function list(json: boolean): Promise<number> {
-  const operators = await withDb1((db1) => db1.call<OperatorView>('audit.list_operators', {}));
+  const operators = await withDb1((db1) => keysIn(db1).list());
   if (json) console.log(JSON.stringify({ operators }));
   else if (operators.length === 0) console.log('No operators yet: SLUICE_ADMIN_KEY is the only key.');
   else {

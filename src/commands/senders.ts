@@ -3,10 +3,9 @@
 
 import { check, SchemaError } from '#core/schema.ts';
 import { SECRET_NAME } from '#core/webhook/endpoint_settings.ts';
+import type { Rotation } from '#core/webhook/operators.ts';
 import { type Action, action, UsageError, type Values } from './grammar.ts';
 import { OPTION } from './operator.ts';
-
-const MAX_SECRETS = 5;
 
 const CHANGE_OPTIONS = { reason: OPTION.reason, json: OPTION.json };
 
@@ -28,16 +27,12 @@ interface Sender {
   /** The words before the action, and a name, for the examples. */
   readonly path: string;
   readonly sample: string;
-  /** The sender's present secrets. Throws for an unknown name, and for a new secret that cannot be used. */
-  secretsOf(name: string, given: readonly string[]): Promise<readonly string[]>;
-  change(
-    name: string,
-    changes: { secret_names: string[] } | { is_active: boolean },
-    values: ChangeValues,
-  ): Promise<number>;
+  change(name: string, changes: { is_active: boolean }, values: ChangeValues): Promise<number>;
+  /** Throws for an unknown name, and for a new secret that cannot be used. */
+  rotate(name: string, rotation: Rotation, values: ChangeValues): Promise<number>;
 }
 
-export function senderActions({ args, path, sample, secretsOf, change }: Sender): Record<string, Action> {
+export function senderActions({ args, path, sample, change, rotate: turn }: Sender): Record<string, Action> {
   const switchTo = (word: string, is_active: boolean, about: string) =>
     action({
       about,
@@ -52,9 +47,9 @@ export function senderActions({ args, path, sample, secretsOf, change }: Sender)
     options: { only: { about: 'make the old secrets invalid' }, ...SENDER_OPTIONS },
     examples: [`sluice ${path} rotate ${sample} --secret-name NEW_SECRET --reason 'the old one leaked'`],
     async run({ only, 'secret-name': names, ...values }, [name]) {
-      const given = readSecretNames('--secret-name', names);
-      if (given.length === 0) throw new UsageError('rotate needs --secret-name');
-      return change(name, { secret_names: rotated(given, await secretsOf(name, given), only) }, values);
+      const secretNames = readSecretNames('--secret-name', names);
+      if (secretNames.length === 0) throw new UsageError('rotate needs --secret-name');
+      return turn(name, { secretNames, only }, values);
     },
   });
   return {
@@ -75,10 +70,4 @@ export function readSecretNames(option: string, names: readonly string[]): strin
       `${option} takes the name of a secret, such as STRIPE_WEBHOOK_SECRET, never the secret itself`,
     );
   }
-}
-
-/** The given ones first; those of before stay good, as far as there is room, until `only`: a sender changes later than we do. */
-function rotated(given: readonly string[], known: readonly string[], only: boolean): string[] {
-  const kept = only ? [] : known;
-  return [...new Set([...given, ...kept])].slice(0, Math.max(MAX_SECRETS, given.length));
 }

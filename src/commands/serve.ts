@@ -1,11 +1,15 @@
 // `sluice serve`: the HTTP server against two databases that already run.
 
+import type { Log } from '#core/ports.ts';
 import { ACK_VARIABLE } from '../db/ack.ts';
 import { POOLER_VARIABLES } from '../db/pooler.ts';
 import { CELL_VARIABLES, readCells } from '../fleet/addresses.ts';
 import { ALERT_VARIABLES, readAlertSettings } from '../issues/settings.ts';
 import { createLog } from '../log.ts';
 import { refuseEditedWhereSeen } from '../migrate/edited.ts';
+import type { Member, StopOrder } from '../processes/member.ts';
+import { join } from '../processes/part.ts';
+import type { LimitSettings } from '../server/address_limits.ts';
 import { DEFAULT_MAX_REQUESTS } from '../server/admission.ts';
 import { BUYER_VARIABLES, readBuyerSettings } from '../server/buyer_settings.ts';
 import { LIMIT_VARIABLES, readLimitSettings } from '../server/limit_settings.ts';
@@ -17,7 +21,8 @@ import { readTicketSecrets, TICKET_VARIABLES } from '../tickets/secrets.ts';
 import { openTracing } from '../tracing/tracing.ts';
 import { loadHandlers } from '../webhook/handlers.ts';
 import { SECRETS_FILE } from '../webhook/secret_source.ts';
-import { action } from './grammar.ts';
+import { action, type Values } from './grammar.ts';
+import { ordersOf, PROCESSES_ABOUT, PROCESSES_OPTION } from './processes.ts';
 
 const DEFAULT_PORT = 4000;
 const REQUIRED = ['DB2_URL', 'SLUICE_ADMIN_KEY', 'SLUICE_JWT_SECRET'] as const;
@@ -26,22 +31,36 @@ const REQUIRED = ['DB2_URL', 'SLUICE_ADMIN_KEY', 'SLUICE_JWT_SECRET'] as const;
 const MIN_KEY_CHARS = 16;
 const LOOPBACK = /^(127(\.\d{1,3}){3}|::1|localhost)$/;
 
+/** In a restart the others take new connections: a client that is at work sends its next request within this time, and is told to leave. */
+const RESTART_REST_MS = 1_000;
+
+const OPTIONS = { processes: PROCESSES_OPTION } as const;
+
 function fail(message: string): number {
   process.stderr.write(`${message}\n`);
   return 1;
 }
 
-function nextSignal(): Promise<NodeJS.Signals> {
+function nextSignal(): Promise<StopOrder> {
   return new Promise((resolve) => {
-    const forget = onStopSignal(['SIGINT', 'SIGTERM'], (signal) => {
+    const forget = onStopSignal(['SIGINT', 'SIGTERM'], () => {
       // The next one ends the process at once.
       forget();
-      resolve(signal);
+      resolve({ isRestart: false });
     });
   });
 }
 
-async function run(): Promise<number> {
+async function run({ processes }: Values<typeof OPTIONS>): Promise<number> {
+  const member = await join();
+  try {
+    return await serve(processes, member);
+  } finally {
+    await member?.leave();
+  }
+}
+
+async function serve(processes: number, member: Member | undefined): Promise<number> {
   const { env } = process;
   const cells = readCells(env);
   const [first] = cells;
@@ -63,14 +82,15 @@ async function run(): Promise<number> {
   if (typeof scrape === 'string') return fail(scrape);
   const limits = readLimitSettings(env);
   if (typeof limits === 'string') return fail(limits);
-  const buyers = await readBuyerSettings(env);
   const alerts = readAlertSettings(env);
   const ticketSecrets = readTicketSecrets(env.SLUICE_TICKET_SECRET);
   const log = createLog();
+  if (processes > 1 && member === undefined) return superviseServers(processes, limits, log);
+  const buyers = await readBuyerSettings(env);
   for (const { url } of cells) await refuseEditedWhereSeen({ db1: url, db2: env.DB2_URL ?? '' }, log);
   const handlers = await loadHandlers(env.SLUICE_HANDLERS, log);
   const tracing = await openTracing('sluice-serve', env, log);
-  const stopSignal = nextSignal();
+  const stopOrder = member?.stopped ?? nextSignal();
   // Here and not above: the help page does not wait for all that a server is made of.
   const { startServer } = await import('../server/server.ts');
   let server: RunningServer;
@@ -86,6 +106,7 @@ async function run(): Promise<number> {
       tracer: tracing.tracer,
       maxRequests,
       limits,
+      member,
       ...front,
       ...scrape,
       ...buyers,
@@ -98,11 +119,26 @@ async function run(): Promise<number> {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
     return fail(`Port ${port} is taken. Stop what listens there, or set SLUICE_PORT to another port.`);
   }
-  process.stdout.write(`Sluice listens on ${server.url}\n`);
-  await stopSignal;
-  await server.stop();
+  if (member === undefined) sayWhere(server.url);
+  else void member.tellListening(server, server.ready);
+  const { isRestart } = await stopOrder;
+  await server.stop(isRestart ? RESTART_REST_MS : 0);
   await tracing.stop();
   return 0;
+}
+
+function sayWhere(url: string): void {
+  process.stdout.write(`Sluice listens on ${url}\n`);
+}
+
+async function superviseServers(processes: number, limits: LimitSettings, log: Log): Promise<number> {
+  const { runProcesses } = await import('../processes/run.ts');
+  return runProcesses({
+    orders: ordersOf('server', processes),
+    limits,
+    log,
+    onUp: (url) => sayWhere(url ?? ''),
+  });
 }
 
 /** What stands in front of the server, as options for it; or what is wrong with the settings. */
@@ -130,8 +166,11 @@ function readFront(env: NodeJS.ProcessEnv): Pick<ServerOptions, 'host' | 'proxy'
 export const command = action({
   about: `Start the HTTP server against two databases that are already there (see: sluice migrate)
 
+${PROCESSES_ABOUT}
+
 The server also reads the secrets of webhook endpoints and call sites, by the names that those give: from DB2's Vault where it
 has one, then from SLUICE_SECRETS_FILE, then from the environment.`,
+  options: OPTIONS,
   environment: {
     'DB1_URL, DB2_URL':
       'Postgres addresses of the intake and the ledger; with several hosts (postgres://…@a:5432,b:5432/name) the server follows the primary',
@@ -164,6 +203,9 @@ has one, then from SLUICE_SECRETS_FILE, then from the environment.`,
     SLUICE_LOG: 'debug, info (default), warn, error or silent',
   },
   exits: ['when it was stopped', 'when it could not start'],
-  examples: ['DB1_URL=postgres://… DB2_URL=postgres://… SLUICE_ADMIN_KEY=… SLUICE_JWT_SECRET=… sluice serve'],
+  examples: [
+    'DB1_URL=postgres://… DB2_URL=postgres://… SLUICE_ADMIN_KEY=… SLUICE_JWT_SECRET=… sluice serve',
+    'sluice serve --processes 4',
+  ],
   run,
 });

@@ -130,17 +130,16 @@ const change = action({
     if (Object.keys(settings).length === 0) throw new UsageError('change needs something to change');
     const complete = refusedAsUsage(() => completeSettings(understood(ENDPOINT_SETTINGS, settings)));
     const named = namedSecrets(complete);
-    if (named.length > 0) await secretsOf(name, named);
+    if (named.length > 0) await requireUsable(name, named);
     return write((store, by) => store.changeEndpoint(name, complete, by), values);
   },
 });
 
-async function secretsOf(name: string, given: readonly string[]): Promise<readonly string[]> {
+async function requireUsable(name: string, secretNames: readonly string[]): Promise<void> {
   const known = await withStore((store) => store.findEndpoint(name));
   if (known === undefined)
     throw new StackError(`unknown endpoint ${name}`, '`sluice webhooks endpoints list` shows them');
-  await requireSecrets(given, providerNamed(known.provider));
-  return known.secret_names;
+  await requireSecrets(secretNames, providerNamed(known.provider));
 }
 
 export const endpoints: Group = {
@@ -154,10 +153,11 @@ export const endpoints: Group = {
       args: '<name>',
       path: 'webhooks endpoints',
       sample: 'stripe-eu',
-      secretsOf,
-      async change(name, changes, values) {
-        const settings = understood(ENDPOINT_SETTINGS, changes);
-        return write((store, by) => store.changeEndpoint(name, settings, by), values);
+      change: (name, changes, values) =>
+        write((store, by) => store.changeEndpoint(name, changes, by), values),
+      async rotate(name, rotation, values) {
+        await requireUsable(name, rotation.secretNames);
+        return write((store, by) => store.rotateEndpoint(name, rotation, by), values);
       },
     }),
   },

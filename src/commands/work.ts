@@ -13,9 +13,12 @@ import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import { refuseEditedWhereSeen } from '../migrate/edited.ts';
 import { carryOrdersOnce, type OrderCrewOptions, startOrderCrew } from '../orders/crew.ts';
+import type { Member } from '../processes/member.ts';
+import { doesChores, join, shareOf, WHOLE } from '../processes/part.ts';
 import { BreakerMarks, startBreakerMarks } from '../samples/breakers.ts';
 import { startRetention } from '../scheduler/retention.ts';
 import { startSealing } from '../scheduler/sealing.ts';
+import { ownPages } from '../server/metrics_route.ts';
 import {
   type MetricsServer,
   type MetricsServerOptions,
@@ -34,8 +37,9 @@ import {
 } from '../webhook/crew.ts';
 import { loadHandlers } from '../webhook/handlers.ts';
 import { createSecretSource, SECRETS_FILE } from '../webhook/secret_source.ts';
-import { action, readWhole, type Values } from './grammar.ts';
+import { action, readWhole, UsageError, type Values } from './grammar.ts';
 import { readDatabaseUrls, readHookSecret, VARIABLES } from './operator.ts';
+import { ordersOf, PROCESSES_ABOUT, PROCESSES_OPTION } from './processes.ts';
 
 const MAX_WORKERS = 64;
 const MAX_BATCH_SIZE = 10_000;
@@ -48,7 +52,7 @@ const OPTIONS = {
   workers: {
     range: [1, MAX_WORKERS],
     default: DEFAULT_WORKERS,
-    about: 'batches on their way to the ledger at once',
+    about: 'batches on their way to the ledger at once, in all processes; each has at least one',
   },
   batch: {
     range: [1, MAX_BATCH_SIZE],
@@ -61,11 +65,25 @@ const OPTIONS = {
     about:
       "seconds after which other workers take what a dead worker held; a pool's visibility_timeout_sec counts where it is longer",
   },
+  processes: PROCESSES_OPTION,
   once: { about: 'work until nothing is ready, print what was done, and end' },
   json: { about: 'with --once: print JSON, for machines' },
 } as const;
 
-async function run({ workers, batch, lease, once, json }: Values<typeof OPTIONS>): Promise<number> {
+async function run(values: Values<typeof OPTIONS>): Promise<number> {
+  if (values.once && values.processes > 1) throw new UsageError('--once works in one process');
+  const member = await join();
+  try {
+    return await work(values, member);
+  } finally {
+    await member?.leave();
+  }
+}
+
+async function work(
+  { workers, batch, lease, processes, once, json }: Values<typeof OPTIONS>,
+  member: Member | undefined,
+): Promise<number> {
   const { cells, db1Url, db2Url } = readDatabaseUrls(process.env);
   if (!db1Url || !db2Url) {
     throw new StackError(
@@ -75,6 +93,11 @@ async function run({ workers, batch, lease, once, json }: Values<typeof OPTIONS>
   }
   const sign = readSign(readHookSecret(process.env));
   const log = createLog();
+  if (processes > 1 && member === undefined) {
+    const { runProcesses } = await import('../processes/run.ts');
+    return runProcesses({ orders: ordersOf('worker', processes), limits: {}, log });
+  }
+  const part = member?.part ?? WHOLE;
   for (const { url } of cells) await refuseEditedWhereSeen({ db1: url, db2: db2Url }, log);
   const handlers = await loadHandlers(process.env.SLUICE_HANDLERS, log);
   const tracing = await openTracing('sluice-work', process.env, log);
@@ -83,7 +106,8 @@ async function run({ workers, batch, lease, once, json }: Values<typeof OPTIONS>
     ...shared,
     db1Url,
     cells,
-    workers,
+    part,
+    workers: shareOf(workers, part),
     batchSize: batch,
     leaseSec: lease,
     sign,
@@ -92,13 +116,16 @@ async function run({ workers, batch, lease, once, json }: Values<typeof OPTIONS>
   const orders = { ...shared, db1Url, cells, secretOf, urls: process.env };
   const webhooks = {
     ...shared,
-    workers: DEFAULT_WEBHOOK_WORKERS,
+    part,
+    workers: shareOf(DEFAULT_WEBHOOK_WORKERS, part),
     batchSize: DEFAULT_WEBHOOK_BATCH,
     handlers,
     compare: { secretOf, urls: process.env },
   };
   try {
-    return await (once ? workOnce(crew, webhooks, orders, json) : workUntilStopped(crew, webhooks, orders));
+    return await (once
+      ? workOnce(crew, webhooks, orders, json)
+      : workUntilStopped(crew, webhooks, orders, member));
   } finally {
     await tracing.stop();
   }
@@ -108,37 +135,38 @@ async function workUntilStopped(
   options: FleetCrewOptions,
   webhookOptions: WebhookCrewOptions & { metrics: CollectedMetrics },
   orderOptions: OrderCrewOptions,
+  member: Member | undefined,
 ): Promise<number> {
-  const stopped = firstSignal(options.log);
-  const { db1Url, cells } = options;
-  const page = await openMetricsServer({ ...webhookOptions, db1Url, ...(cells && { cells }) });
+  const { log, db1Url, cells, part = WHOLE } = options;
+  const stopped = member === undefined ? firstSignal(log) : member.stopped.then(() => 'SIGTERM');
+  if (member !== undefined) ownPages([webhookOptions.metrics], member);
+  const page = await openMetricsServer({ ...webhookOptions, db1Url, ...(cells && { cells }), member });
   const breakers = new BreakerMarks();
   const metrics = breakers.watching(webhookOptions.metrics);
-  const webhooks = startWebhookCrew({ ...webhookOptions, metrics });
-  const crews = startCellCrews({ ...options, metrics, onRecorded: webhooks.wake });
-  const orders = startOrderCrew({ ...orderOptions, metrics, onFunded: crews.wake });
+  // Two in all, however many processes there are: an SQL handler has one set under way in each.
+  const webhooks =
+    part.index < DEFAULT_WEBHOOK_WORKERS ? startWebhookCrew({ ...webhookOptions, metrics }) : undefined;
+  const crews = startCellCrews({ ...options, metrics, ...(webhooks && { onRecorded: webhooks.wake }) });
   const urls = [...cellsOf(options).map(({ url }) => url), options.db2Url];
-  const sealing = startSealing(urls, options.log);
-  const retention = startRetention(urls, options.log);
-  const marks = startBreakerMarks(breakers, urls, options.log);
-  options.log.info('workers started', { workers: options.workers, batch: options.batchSize });
-  options.log.info('workers stopping', { signal: await stopped });
-  await Promise.all([
-    crews.stop(),
-    webhooks.stop(),
-    orders.stop(),
-    sealing.stop(),
-    retention.stop(),
-    marks.stop(),
-    page?.stop(),
-  ]);
-  options.log.info('workers stopped');
+  const chores = doesChores(part)
+    ? [
+        startOrderCrew({ ...orderOptions, metrics, onFunded: crews.wake }),
+        startSealing(urls, log),
+        startRetention(urls, log),
+      ]
+    : [];
+  const marks = startBreakerMarks(breakers, urls, log);
+  log.info('workers started', { workers: options.workers, batch: options.batchSize });
+  void member?.tellListening({});
+  log.info('workers stopping', { signal: await stopped });
+  await Promise.all([crews, webhooks, marks, page, ...chores].map((each) => each?.stop()));
+  log.info('workers stopped');
   return 0;
 }
 
 /** Undefined where none is wanted. */
 async function openMetricsServer(
-  options: Pick<MetricsServerOptions, 'db1Url' | 'cells' | 'db2Url' | 'metrics' | 'log'>,
+  options: Pick<MetricsServerOptions, 'db1Url' | 'cells' | 'db2Url' | 'metrics' | 'log' | 'member'>,
 ): Promise<MetricsServer | undefined> {
   const { SLUICE_METRICS_PORT: port, SLUICE_ADMIN_KEY: adminKey } = process.env;
   if (!port) return undefined;
@@ -218,7 +246,9 @@ what it held when the leases run out.
 
 Without pg_cron it also runs the cron jobs of DB1. It removes data that is older than \`sluice retention list\` says. With several
 cells it serves all of them. Once an hour it asks each provider with a key what it sent in the last day, and records what is
-missing. You may run any number of these processes.`,
+missing. You may run any number of these commands, on any machine.
+
+${PROCESSES_ABOUT}`,
   options: OPTIONS,
   environment: {
     ...VARIABLES.databases,
@@ -238,6 +268,7 @@ missing. You may run any number of these processes.`,
   exits: ['when it was stopped or, with --once, drained the queue', 'when a target was down'],
   examples: [
     'DB1_URL=postgres://… DB2_URL=postgres://… sluice work --workers 4',
+    'sluice work --processes 2',
     'sluice work --once --json',
   ],
   run,

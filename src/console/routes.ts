@@ -34,6 +34,8 @@ export interface ConsolePorts {
   readonly live: LiveView;
   /** Where Redis is configured: rejects while it does not answer. */
   readonly pingRedis?: () => Promise<unknown>;
+  /** This process' share of files that are written at once; all of them where left out. */
+  readonly maxExports?: number;
   readonly log: Log;
 }
 

@@ -13,8 +13,8 @@ import { RolledBack, transactOn } from './transaction.ts';
 import { TYPES } from './values.ts';
 
 export interface Database {
-  /** Calls `schema.function`; returns its rows. Timestamps come as ISO 8601 text in UTC, bigints as numbers, numbers in JSON
-   *  that a double would round as text. */
+  /** Calls `schema.function`; returns its rows. A timestamp comes as ISO 8601 text in UTC, a bigint as a number. Inside JSON, a
+   *  number that a double would round comes as text. */
   call<Row>(functionName: string, args: Record<string, unknown>): Promise<Row[]>;
   readonly transact: Transact;
   end(): Promise<void>;

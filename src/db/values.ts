@@ -36,6 +36,11 @@ export const TYPES = {
     PARSERS.get(oid) ?? pg.types.getTypeParser(oid, format as 'text'),
 };
 
+/** Without a copy: the Buffer is a view of the same bytes. */
+export function base64Of(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
+}
+
 /** A list of objects is one JSON document; the driver would make a Postgres array of it. Lists of scalars are arrays. */
 export function parameter(value: unknown): unknown {
   const isJson = Array.isArray(value) && value.some((item) => typeof item === 'object' && item !== null);

@@ -12,6 +12,8 @@ export interface Outcome {
   readonly buyers: number;
   readonly burst_sec: number;
   readonly claims_per_sec: number;
+  /** Answers to buyers a second for each core of this machine; the same of tickets below. */
+  readonly claims_per_sec_per_core: number;
   readonly claimed: number;
   readonly sold_out: number;
   readonly pressed_twice: number;
@@ -24,8 +26,15 @@ export interface Outcome {
   /** From the first claim to the last ticket. */
   readonly total_sec: number;
   readonly tickets_per_sec: number;
-  /** Of this command, which shares the machine's cores with the servers where it runs beside them. */
-  readonly load: { readonly cores: number; readonly cpu_sec: number; readonly memory_mb: number };
+  readonly tickets_per_sec_per_core: number;
+  /** Of this command, which sends the load and shares the machine's cores with the servers where it runs beside them. */
+  readonly load: {
+    readonly cores: number;
+    readonly cpu_sec: number;
+    /** The part of all that these cores could do while it ran: 1 is all of it. */
+    readonly share: number;
+    readonly memory_mb: number;
+  };
   readonly outage: {
     readonly asked_sec: number;
     /** From stopped_at to started_at. */
@@ -56,7 +65,7 @@ export interface Facts {
 export function outcomeOf(
   { pool, seats, buyers, burstMs, drainedMs, outage }: Facts,
   tally: Tally,
-  { cores, cpuMs, memoryMb }: Load,
+  { cores, cpuMs, elapsedMs, memoryMb }: Load,
 ): Outcome {
   const totalMs = burstMs + drainedMs;
   return {
@@ -66,6 +75,7 @@ export function outcomeOf(
     buyers,
     burst_sec: seconds(burstMs),
     claims_per_sec: rate(buyers, burstMs),
+    claims_per_sec_per_core: rate(buyers / cores, burstMs),
     claimed: tally.claims.length,
     sold_out: tally.soldOut,
     pressed_twice: tally.pressedTwice,
@@ -75,7 +85,8 @@ export function outcomeOf(
     drained_sec: seconds(drainedMs),
     total_sec: seconds(totalMs),
     tickets_per_sec: rate(tally.tickets, totalMs),
-    load: { cores, cpu_sec: seconds(cpuMs), memory_mb: memoryMb },
+    tickets_per_sec_per_core: rate(tally.tickets / cores, totalMs),
+    load: { cores, cpu_sec: seconds(cpuMs), share: shareOf(cpuMs, elapsedMs * cores), memory_mb: memoryMb },
     outage:
       outage === undefined
         ? null
@@ -99,7 +110,8 @@ export function describe(outcome: Outcome, noPayments: string | undefined): stri
   const lines: [string, string][] = [
     [
       'Buyers',
-      `${number(outcome.buyers)} in ${outcome.burst_sec} s (${number(outcome.claims_per_sec)}/s); ` +
+      `${number(outcome.buyers)} in ${outcome.burst_sec} s ` +
+        `(${number(outcome.claims_per_sec)}/s, ${number(outcome.claims_per_sec_per_core)}/s for each of ${load.cores} cores); ` +
         `${number(outcome.pressed_twice)} pressed twice and got one answer`,
     ],
     ['Claimed', `${number(outcome.claimed)} of ${number(outcome.seats)} seats`],
@@ -110,8 +122,13 @@ export function describe(outcome: Outcome, noPayments: string | undefined): stri
     ],
     [
       'Time',
-      `${outcome.total_sec} s from the first claim to the last ticket (${number(outcome.tickets_per_sec)} tickets/s); ` +
-        `this command took ${load.cpu_sec} s of ${load.cores} cores and ${number(load.memory_mb)} MB`,
+      `${outcome.total_sec} s from the first claim to the last ticket (${number(outcome.tickets_per_sec)} tickets/s, ` +
+        `${number(outcome.tickets_per_sec_per_core)}/s for each core)`,
+    ],
+    [
+      'Load',
+      `this command, which sent the load, took ${load.cpu_sec} s of CPU, ${percent(load.share)} % of this machine's ${load.cores} cores, ` +
+        `and ${number(load.memory_mb)} MB`,
     ],
     [
       'Payments',
@@ -141,4 +158,8 @@ export function describe(outcome: Outcome, noPayments: string | undefined): stri
 }
 
 export const seconds = (ms: number): number => Math.round(ms / 100) / 10;
+const percent = (share: number): number => Math.round(share * 100);
+/** To the thousandth. */
+const shareOf = (cpuMs: number, allMs: number): number =>
+  Math.round((cpuMs / Math.max(allMs, 1)) * 1_000) / 1_000;
 const rate = (count: number, ms: number): number => Math.round(count / Math.max(ms / 1_000, 0.001));

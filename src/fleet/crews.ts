@@ -6,6 +6,7 @@ import type { Outcomes } from '#core/lease_worker.ts';
 import type { Log } from '#core/ports.ts';
 import { type CrewOptions, type Drained, drainOnce, startCrew } from '../bridge/crew.ts';
 import { carryInboxOnce, type InboxCrewOptions, startInboxCrew } from '../inbox/crew.ts';
+import { doesChores, WHOLE } from '../processes/part.ts';
 import { startScheduler } from '../scheduler/scheduler.ts';
 import type { Worker } from '../worker.ts';
 import { type CellAddress, cellsOf, type FleetOptions } from './addresses.ts';
@@ -14,12 +15,15 @@ export type FleetCrewOptions = Omit<CrewOptions, 'db1Url'> &
   FleetOptions &
   Pick<InboxCrewOptions, 'onRecorded'>;
 
-/** Runs until stopped. Also runs the cron jobs of cells that have no pg_cron. */
+/** Runs until stopped. The first process of a command also carries inboxes and runs the cron jobs of cells that have no pg_cron. */
 export function startCellCrews(options: FleetCrewOptions): Worker {
+  const hasChores = doesChores(options.part ?? WHOLE);
   const parts = eachCell(options).map((crew) => ({
     crew: startCrew(crew),
-    inbox: startInboxCrew(inboxOf(crew)),
-    scheduler: startScheduler({ db1Url: crew.db1Url, log: crew.log }),
+    ...(hasChores && {
+      inbox: startInboxCrew(inboxOf(crew)),
+      scheduler: startScheduler({ db1Url: crew.db1Url, log: crew.log }),
+    }),
   }));
   return {
     wake() {

@@ -8,7 +8,7 @@ import type { Outcomes } from '#core/lease_worker.ts';
 import type { Log, Metrics } from '#core/ports.ts';
 import { createDatabase, LANE_LOCK_TIMEOUT_MS } from '../db/database.ts';
 import { wakeWorkers } from '../server/wake.ts';
-import { openWebhookStore } from '../webhook/store.ts';
+import { openWebhookStore } from '../webhook/databases.ts';
 import { startWorker, type Worker } from '../worker.ts';
 
 export interface InboxCrewOptions {

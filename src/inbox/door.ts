@@ -8,9 +8,9 @@ import { createInboxCell } from '#core/inbox/store.ts';
 import type { Log, Metrics } from '#core/ports.ts';
 import { DELIVERY_MS } from '#core/router.ts';
 import { createDatabase } from '../db/database.ts';
+import { base64Of } from '../db/values.ts';
 import type { CellAddress } from '../fleet/addresses.ts';
 import { startLoop } from '../loop.ts';
-import { base64Of } from '../webhook/store.ts';
 
 export interface OpenInbox {
   readonly inbox: Inbox;
@@ -23,11 +23,13 @@ const CELL_CONNECTIONS = 2;
 const COPY_TIMEOUT_MS = 5_000;
 const APPLICATION = 'sluice-inbox';
 
+/** `isCopying`: it keeps the copy of endpoints and sites too. */
 export function openInbox(
   cells: readonly CellAddress[],
   db2Url: string,
   metrics: Metrics,
   log: Log,
+  isCopying = true,
 ): OpenInbox {
   const open = (url: string, max: number, callTimeoutMs: number) =>
     createDatabase({ url, max, applicationName: APPLICATION, callTimeoutMs, log });
@@ -44,16 +46,18 @@ export function openInbox(
     log,
     metrics,
   });
-  const copying = startLoop('copying endpoints and sites to DB1', COPY_MS, log, () =>
-    copyDoors(
-      (name, args) => ledger.call(`webhook.${name}`, args),
-      opened.map(({ call }) => call),
-    ),
-  );
+  const copying = isCopying
+    ? startLoop('copying endpoints and sites to DB1', COPY_MS, log, () =>
+        copyDoors(
+          (name, args) => ledger.call(`webhook.${name}`, args),
+          opened.map(({ call }) => call),
+        ),
+      )
+    : undefined;
   return {
     inbox,
     async end() {
-      await Promise.all([copying.stop(), inbox.drain()]);
+      await Promise.all([copying?.stop(), inbox.drain()]);
       await Promise.all([ledger.end(), ...opened.map(({ database }) => database.end())]);
     },
   };

@@ -82,7 +82,14 @@ class Teller {
       ...(sign && { 'webhook-signature': sign(id, sec, body) }),
     };
     try {
-      const status = await postGuarded({ url, body, headers, allowedHosts: this.#hosts, signal });
+      const status = await postGuarded({
+        what: 'the address for alerts (SLUICE_ALERT_URL)',
+        url,
+        body,
+        headers,
+        allowedHosts: this.#hosts,
+        signal,
+      });
       if (status >= 200 && status < 300) return true;
       this.#ports.log.warn('an alert was not taken', { alert: message.id, status });
     } catch (cause) {

@@ -1,9 +1,8 @@
 // The sampler of a server, with its databases.
 
 import type { CallFunction } from '#core/call_function.ts';
-import type { IntakeLook, LedgerLook } from '#core/console/sample.ts';
+import type { IntakeLook, LedgerLook, LiveSample } from '#core/console/sample.ts';
 import type { Clock, Log } from '#core/ports.ts';
-import type { LiveView } from '../console/live.ts';
 import type { Fleet, FleetCell } from '../fleet/fleet.ts';
 import { releaseName } from './release.ts';
 import { Sampler, type TakeArguments } from './sampler.ts';
@@ -17,7 +16,7 @@ export interface SampledPorts {
   readonly log: Log;
 }
 
-export function openSampler(ports: SampledPorts, live: LiveView): Sampler {
+export function openSampler(ports: SampledPorts, publish: (sample: LiveSample) => void): Sampler {
   const { fleet, callIntake, callLedger, sampleClock, log } = ports;
   const take =
     <Look>(call: CallFunction) =>
@@ -34,6 +33,6 @@ export function openSampler(ports: SampledPorts, live: LiveView): Sampler {
       ...(sampleClock && { clock: sampleClock }),
       log,
     },
-    (sample) => live.publish(sample),
+    publish,
   );
 }

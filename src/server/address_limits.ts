@@ -41,12 +41,62 @@ const NETWORKS = { claims: 2 ** 21, deliveries: 2 ** 18, sign_ins: 2 ** 16 } as 
 const CODES: Partial<Record<LimitName, ErrorCode>> = { sign_ins: 'too_many_attempts' };
 const MS_PER_SEC = 1_000;
 
+/** The tokens of a limit. Where several processes share them, the answer takes a moment. */
+export interface Buckets {
+  /** All that they will ever take of this process' memory. */
+  readonly bytes: number;
+  /** Takes so many tokens: 0 where they were there, else the milliseconds until they are. */
+  take(network: Network, tokens?: number): number | Promise<number>;
+  /** As take(), without taking. */
+  wait(network: Network): number | Promise<number>;
+}
+
+/** The open streams of each address. */
+export interface StreamCounts {
+  /** Counts one more; false where it is one too many. */
+  enter(address: string): boolean | Promise<boolean>;
+  leave(address: string): void;
+}
+
+/** What all processes of a command have together. */
+export interface SharedCounts {
+  buckets(limit: keyof typeof NETWORKS): Buckets;
+  readonly streams: StreamCounts;
+}
+
 export interface LimitPorts {
   readonly proxy: ProxySettings;
   readonly metrics: Metrics;
   readonly log: Log;
   /** Not the clock of the machine: set back, it would keep clients waiting. */
   readonly now?: Clock;
+  /** This process has its own where left out. */
+  readonly counts?: SharedCounts | undefined;
+}
+
+/** As the settings say, on this process' own; undefined and no bound where a limit is off. */
+export class OwnCounts {
+  readonly #given: Required<Omit<LimitSettings, 'loopback'>>;
+  readonly #now: Clock;
+  readonly streams: StreamCounts;
+
+  constructor(settings: LimitSettings, now: Clock) {
+    this.#given = { ...DEFAULT_LIMITS, ...settings };
+    this.#now = now;
+    const { streams } = this.#given;
+    this.streams = new OpenStreams(streams === false ? Number.POSITIVE_INFINITY : streams);
+  }
+
+  rate(limit: keyof typeof NETWORKS): Rate | undefined {
+    const { claims, deliveries, signIns } = this.#given;
+    return { claims, deliveries, sign_ins: signIns }[limit] || undefined;
+  }
+
+  buckets(limit: keyof typeof NETWORKS): TokenBuckets {
+    const rate = this.rate(limit);
+    if (rate === undefined) throw new Error(`the limit ${limit} is off`);
+    return new TokenBuckets(rate, NETWORKS[limit], this.#now);
+  }
 }
 
 export class AddressLimits {
@@ -60,23 +110,27 @@ export class AddressLimits {
 
   constructor(settings: LimitSettings, ports: LimitPorts) {
     const { now = () => performance.now() } = ports;
-    const given = { ...DEFAULT_LIMITS, ...settings };
-    const shared = { ...ports, now, loopback: settings.loopback ?? false };
-    const open = (name: keyof typeof NETWORKS, rate: Rate | false) =>
-      rate === false ? undefined : new RateLimit(name, rate, NETWORKS[name], shared);
-    this.#claims = open('claims', given.claims);
-    this.deliveries = open('deliveries', given.deliveries);
-    this.signIns = open('sign_ins', given.signIns);
-    this.streams = given.streams === false ? undefined : new StreamLimit(given.streams, shared);
+    const own = new OwnCounts(settings, now);
+    const counts: SharedCounts = ports.counts ?? own;
+    const shared = { ...ports, loopback: settings.loopback ?? false };
+    const open = (name: keyof typeof NETWORKS) => {
+      const rate = own.rate(name);
+      return rate && new RateLimit(name, rate, counts.buckets(name), shared);
+    };
+    this.#claims = open('claims');
+    this.deliveries = open('deliveries');
+    this.signIns = open('sign_ins');
+    const { streams = DEFAULT_LIMITS.streams } = settings;
+    this.streams = streams === false ? undefined : new StreamLimit(streams, counts.streams, shared);
     this.#watch = new OneAddressWatch(now);
     this.#ports = ports;
   }
 
-  /** Counts what a buyer claims; throws where its address has claimed too much. */
-  readonly admitClaim = (source: Source, slots = 1): void => {
+  /** Counts what a buyer claims; throws, or rejects, where its address has claimed too much. */
+  readonly admitClaim = (source: Source, slots = 1): Promise<void> | undefined => {
     const network = networkOf(source, this.#ports.proxy);
     this.#watchProxy(source, network);
-    this.#claims?.takeFor(network, slots);
+    return this.#claims?.takeFor(network, slots);
   };
 
   /** All that the buckets will ever take. */
@@ -101,22 +155,21 @@ export class AddressLimits {
 }
 
 interface Shared extends LimitPorts {
-  readonly now: Clock;
   readonly loopback: boolean;
 }
 
 export class RateLimit implements UnsignedLimit {
   readonly #name: LimitName;
   readonly #rate: Rate;
-  readonly #buckets: TokenBuckets;
+  readonly #buckets: Buckets;
   readonly #shared: Shared;
   /** By the seconds to wait. Made once each: a refusal has to stay cheaper than the work it refuses. */
   readonly #refusals = new Map<number, HttpError>();
 
-  constructor(name: LimitName, rate: Rate, networks: number, shared: Shared) {
+  constructor(name: LimitName, rate: Rate, buckets: Buckets, shared: Shared) {
     this.#name = name;
     this.#rate = rate;
-    this.#buckets = new TokenBuckets(rate, networks, shared.now);
+    this.#buckets = buckets;
     this.#shared = shared;
   }
 
@@ -124,19 +177,25 @@ export class RateLimit implements UnsignedLimit {
     return this.#buckets.bytes;
   }
 
-  count(source: Source): void {
-    this.takeFor(networkOf(source, this.#shared.proxy));
+  count(source: Source): Promise<void> | undefined {
+    return this.takeFor(networkOf(source, this.#shared.proxy));
   }
 
-  takeFor(network: Network, tokens = 1): void {
+  takeFor(network: Network, tokens = 1): Promise<void> | undefined {
     if (!this.#shared.loopback && isLoopback(network)) return;
-    this.#refuseFor(this.#buckets.take(network, tokens));
+    return this.#judge(this.#buckets.take(network, tokens));
   }
 
-  check(source: Source): void {
+  check(source: Source): Promise<void> | undefined {
     const network = networkOf(source, this.#shared.proxy);
     if (!this.#shared.loopback && isLoopback(network)) return;
-    this.#refuseFor(this.#buckets.wait(network));
+    return this.#judge(this.#buckets.wait(network));
+  }
+
+  /** At once where this process has the tokens: a claim does not wait for a promise it does not need. */
+  #judge(waitMs: number | Promise<number>): Promise<void> | undefined {
+    if (typeof waitMs === 'number') this.#refuseFor(waitMs);
+    else return waitMs.then((ms) => this.#refuseFor(ms));
   }
 
   #refuseFor(waitMs: number): void {
@@ -153,36 +212,53 @@ export class RateLimit implements UnsignedLimit {
 }
 
 /** Each open stream has a socket, so the map of those that have some is small beside them. */
-export class StreamLimit {
+export class OpenStreams implements StreamCounts {
   readonly #most: number;
-  readonly #shared: Shared;
   readonly #open = new Map<string, number>();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  enter(address: string): boolean {
+    const open = this.#open.get(address) ?? 0;
+    if (open >= this.#most) return false;
+    this.#open.set(address, open + 1);
+    return true;
+  }
+
+  leave(address: string): void {
+    const left = (this.#open.get(address) ?? 1) - 1;
+    if (left === 0) this.#open.delete(address);
+    else this.#open.set(address, left);
+  }
+}
+
+export class StreamLimit {
+  readonly #counts: StreamCounts;
+  readonly #shared: Shared;
   readonly #refusal: HttpError;
 
-  constructor(most: number, shared: Shared) {
-    this.#most = most;
+  constructor(most: number, counts: StreamCounts, shared: Shared) {
+    this.#counts = counts;
     this.#shared = shared;
     this.#refusal = refusalOf('streams', `q=${most};qu="concurrent-requests"`, 1);
   }
 
-  /** Counts one more stream and returns how to give it back; throws where it is one too many. */
-  enter(source: Source): () => void {
+  /** Counts one more stream and returns how to give it back; throws, or rejects, where it is one too many. */
+  enter(source: Source): (() => void) | Promise<() => void> {
     const network = networkOf(source, this.#shared.proxy);
     if (!this.#shared.loopback && isLoopback(network)) return () => undefined;
     const address = textOf(network);
-    const open = this.#open.get(address) ?? 0;
-    if (open >= this.#most) {
-      this.#shared.metrics.count('sluice_limited_total', { limit: 'streams' });
-      throw this.#refusal;
-    }
-    this.#open.set(address, open + 1);
-    return () => this.#leave(address);
+    const isIn = this.#counts.enter(address);
+    if (typeof isIn === 'boolean') return this.#entered(isIn, address);
+    return isIn.then((is) => this.#entered(is, address));
   }
 
-  #leave(address: string): void {
-    const left = (this.#open.get(address) ?? 1) - 1;
-    if (left === 0) this.#open.delete(address);
-    else this.#open.set(address, left);
+  #entered(isIn: boolean, address: string): () => void {
+    if (isIn) return () => this.#counts.leave(address);
+    this.#shared.metrics.count('sluice_limited_total', { limit: 'streams' });
+    throw this.#refusal;
   }
 }
 

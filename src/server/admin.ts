@@ -1,6 +1,9 @@
 // The operators' doors, behind an operator's key or the console's session.
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { CallFunction } from '#core/call_function.ts';
+import { createSiteStore, siteAdminRoutes } from '#core/calls/operators.ts';
+import { createOperatorKeys, type OperatorAdminPorts, operatorAdminRoutes } from '#core/console/operators.ts';
 import { createEndingStore, DeadLetterRoutes } from '#core/dead_letters.ts';
 import { createInboxOperatorStore, inboxRoutes } from '#core/inbox/operators.ts';
 import { operatorOf } from '#core/operator.ts';
@@ -15,10 +18,14 @@ import { CELLS_AWAY_HEADER } from '../fleet/addresses.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { fleetLetters } from '../fleet/letters.ts';
 import type { CallableCell } from '../fleet/one_intake.ts';
+import { newKey } from './known_operators.ts';
 import type { OperatorAuth } from './operator_auth.ts';
+import { copyOperators } from './operator_copy.ts';
 
 export interface AdminPorts extends Omit<ConsolePorts, 'intakes'>, Pick<WebhookAdminPorts, 'secrets'> {
   readonly fleet: Fleet<CallableCell>;
+  /** Functions of schema audit of the first cell, in which the operators stand. */
+  readonly audit: CallFunction;
 }
 
 /** An answer that was made without some cells says so: their part is missing. */
@@ -44,6 +51,16 @@ function userPorts({ fleet, db2, now }: AdminPorts): UserPorts {
   return { ...userDatabases(db2, fleet.cells), now, pause: (ms) => sleep(ms) };
 }
 
+/** The copy in DB2 is not waited for: a loop of the server writes it again. */
+function operatorPorts({ fleet, audit, db2, log }: AdminPorts): OperatorAdminPorts {
+  const { call: intake } = fleet.only;
+  return {
+    keys: createOperatorKeys({ intake, audit, newKey }),
+    onChanged: () =>
+      void copyOperators(intake, db2).catch((cause) => log.debug('DB2 does not know of it yet', { cause })),
+  };
+}
+
 /** Every route below /admin is made here, and none leaves without its guard. */
 export function adminRoutes(auth: OperatorAuth, ports: AdminPorts): Route[] {
   // The guard has asked already.
@@ -64,6 +81,8 @@ export function adminRoutes(auth: OperatorAuth, ports: AdminPorts): Route[] {
         ...deadLetters.routes('/admin/dlq'),
         ...inboxRoutes('/admin/webhooks/inbox', createInboxOperatorStore(ports.db1), authorize),
         ...webhooks.routes('/admin/webhooks'),
+        ...operatorAdminRoutes(operatorPorts(ports)),
+        ...siteAdminRoutes({ store: createSiteStore(ports.calls), secrets: ports.secrets }),
         ...unnamedPaymentRoutes('/admin/webhooks', createUnnamedPaymentStore(ports.webhook), authorize),
         ...userRoutes('/admin/users', userPorts(ports), authorize),
         ...consoleRoutes({ ...ports, intakes: intakesOf(ports.fleet) }),

@@ -2,7 +2,9 @@
 // their room: claims are admitted however many webhooks are being sent.
 
 import type { Match } from '#core/router.ts';
+import { MAX_WEBHOOK_BYTES } from '#core/webhook/routes.ts';
 import type { RouteGroup } from '../metric_names.ts';
+import { type Part, shareOf, WHOLE } from '../processes/part.ts';
 import { LargeBodies } from './large_bodies.ts';
 import { groupOf } from './metered_router.ts';
 
@@ -20,7 +22,7 @@ export interface Limits {
 
 const MB = 1024 * 1024;
 
-/** Of each group: its part of the requests that claims may have, and its bytes. */
+/** Of each group: its part of the requests that claims may have, and its bytes; all processes of a command have them together. */
 const SHARES: Readonly<Record<BudgetName, readonly [part: number, maxBytes: number]>> = {
   // A claim has about 80 bytes and 4 KB at most: 4,000 of the largest.
   claims: [1, 16 * MB],
@@ -36,6 +38,9 @@ const SHARES: Readonly<Record<BudgetName, readonly [part: number, maxBytes: numb
   health: [0.05, MB],
   metrics: [0.05, MB],
 };
+
+/** However many processes share the bytes, each has room for the largest body that an endpoint may allow. */
+const LEAST_BYTES: Partial<Record<BudgetName, number>> = { events: MAX_WEBHOOK_BYTES };
 
 const BUDGET_OF: Readonly<Record<RouteGroup, BudgetName>> = {
   claims: 'claims',
@@ -83,15 +88,22 @@ export class Admission {
   /** By the path of the route, so that a request costs one look. */
   readonly #byPath = new Map<string, Budget>();
 
-  /** `maxRequests` is for claims, the other groups get their part of it; `limits` replaces what a group would get. */
+  /**
+   * `maxRequests` is for claims, the other groups get their part of it; `limits` replaces what a group would get. Of all that this
+   * process has its share.
+   */
   constructor(
     maxRequests = DEFAULT_MAX_REQUESTS,
     limits: Partial<Record<BudgetName, Limits>> = {},
     largeBodies = new LargeBodies(),
+    part: Part = WHOLE,
   ) {
     this.largeBodies = largeBodies;
-    const entries = Object.entries(SHARES).map(([name, [part, maxBytes]]) => {
-      const share = { maxRequests: Math.max(1, Math.floor(part * maxRequests)), maxBytes };
+    const entries = Object.entries(SHARES).map(([name, [portion, maxBytes]]) => {
+      const share = {
+        maxRequests: shareOf(Math.floor(portion * maxRequests), part),
+        maxBytes: Math.max(shareOf(maxBytes, part), LEAST_BYTES[name as BudgetName] ?? 0),
+      };
       return [name, new Budget(limits[name as BudgetName] ?? share)];
     });
     this.#budgets = Object.fromEntries(entries) as Record<BudgetName, Budget>;

@@ -1,5 +1,5 @@
 // Sessions that operators signed out before they expired. A cookie carries its own proof, so this process remembers which
-// sessions are no longer valid, and the intake remembers it for all processes.
+// sessions are no longer valid, and the intake remembers it for all servers.
 
 import type { CallFunction } from '#core/call_function.ts';
 import type { Clock, Log } from '#core/ports.ts';
@@ -10,20 +10,33 @@ export interface Session {
   readonly expiresMs: number;
 }
 
+export interface EndedOptions {
+  readonly againMs?: number;
+  tell?(session: Session): void;
+}
+
 export class EndedSessions {
   readonly #intake: CallFunction | undefined;
   readonly #now: Clock;
   readonly #log: Log | undefined;
   readonly #againMs: number;
+  readonly #tellOthers: (session: Session) => void;
   /** Until when each would have been good; past that it is refused anyway. */
   readonly #ended = new Map<string, number>();
   readonly #refreshed: Refreshed | undefined;
 
-  constructor(now: Clock, intake?: CallFunction, log?: Log, againMs = READ_EVERY_MS) {
+  /** `tell` is for the other processes of this command: they know before the intake does. */
+  constructor(
+    now: Clock,
+    intake?: CallFunction,
+    log?: Log,
+    { againMs = READ_EVERY_MS, tell = () => undefined }: EndedOptions = {},
+  ) {
     this.#now = now;
     this.#intake = intake;
     this.#log = log;
     this.#againMs = againMs;
+    this.#tellOthers = tell;
     this.#refreshed = intake && new Refreshed(() => this.#read(intake), now, log);
   }
 
@@ -38,10 +51,16 @@ export class EndedSessions {
     return this.#ended.has(session.id);
   }
 
-  /** Ends it here at once, and for the other processes when the intake has taken it. */
-  async end(session: Session): Promise<void> {
+  /** Another process of this command ended it. */
+  hear({ id, expiresMs }: Session): void {
     this.#forget();
-    this.#ended.set(session.id, session.expiresMs);
+    this.#ended.set(id, expiresMs);
+  }
+
+  /** Ends it here at once, and for other servers when the intake has taken it. */
+  async end(session: Session): Promise<void> {
+    this.hear(session);
+    this.#tellOthers(session);
     try {
       await this.#tell(session);
     } catch (error) {

@@ -3,7 +3,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import { HttpError } from '#core/errors.ts';
 import { toHttpError } from '#core/failure.ts';
 import type { Log } from '#core/ports.ts';
@@ -119,20 +119,25 @@ export class HttpServer {
 
   /**
    * Takes no new connection, ends streams, tells open connections to close with their next answer, and resolves when the
-   * last one is closed.
-   * Connections that are still sending, or never sent anything, get a grace period.
+   * last one is closed. Connections that are still sending, or never sent anything, get a grace period.
+   * Idle connections are closed at once, or after `restMs`: then a client whose next request is on its way has its answer.
    */
-  close(): Promise<void> {
+  close(restMs = 0): Promise<void> {
     this.#draining = true;
     this.#streams.end();
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => this.#server.closeAllConnections(), STOP_GRACE_MS);
-      this.#server.close((error) => {
+      const timer = setTimeout(() => this.#server.closeAllConnections(), restMs + STOP_GRACE_MS);
+      const resting = restMs > 0 && setTimeout(() => this.#server.closeIdleConnections(), restMs);
+      const onClosed = (error?: Error): void => {
         clearTimeout(timer);
+        if (resting) clearTimeout(resting);
         this.#bodies.stop();
         if (error) reject(error);
         else resolve();
-      });
+      };
+      // http's own close() also closes idle connections.
+      if (restMs > 0) NetServer.prototype.close.call(this.#server, onClosed);
+      else this.#server.close(onClosed);
     });
   }
 

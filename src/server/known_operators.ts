@@ -1,6 +1,6 @@
 // Whose keys this server knows: SLUICE_ADMIN_KEY, and those of the operators in the intake, as they were when it last answered.
 
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import type { CallFunction } from '#core/call_function.ts';
 import { FIRST_OPERATOR } from '#core/operator.ts';
 import type { Clock, Log } from '#core/ports.ts';
@@ -22,6 +22,14 @@ const USED_EVERY_MS = 60_000;
 /** A key is known by its hash, also to a session: hashes are looked up, so a guess learns nothing from the time it takes. */
 export function hashOfKey(key: string): string {
   return createHash('sha256').update(key).digest('base64url');
+}
+
+const KEY_BYTES = 32;
+
+/** The key goes to its person, the hash into the database. */
+export function newKey(): { key: string; hash: Uint8Array } {
+  const key = `slo_${randomBytes(KEY_BYTES).toString('base64url')}`;
+  return { key, hash: Buffer.from(hashOfKey(key), 'base64url') };
 }
 
 export class KnownOperators {

@@ -10,7 +10,7 @@ export const LARGE_BYTES = 64 * 1024;
  * What one statement records (record.ts): one of Meta's largest bodies at a time. Beside 256 senders of 3 MB the p99 of claims was
  * 326 ms with 8 MB, so that one body was read while another was recorded, and 190 ms with 4 MB.
  */
-const ROOM_BYTES = 4 * 1024 * 1024;
+export const ROOM_BYTES = 4 * 1024 * 1024;
 /** Less than a provider waits for its answer, with time left to read the body and to record it. */
 const PATIENCE_MS = 5_000;
 /** A turn that took longer waited for its sender or for DB2: the machine had its rest meanwhile. */

@@ -1,4 +1,4 @@
-// GET /metrics, for Prometheus: what this process counted, and what the databases know. It holds counts and the names of
+// GET /metrics, for Prometheus: what this command counted, and what the databases know. It holds counts and the names of
 // operators and pools, no payload and no secret. One page is about 60 KB and takes milliseconds to make, so a page is made once
 // a second at most. All readers that ask within the second wait for the same one: a connection cannot ask more often than that.
 
@@ -6,7 +6,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { Clock } from '#core/ports.ts';
 import type { Route } from '#core/router.ts';
-import type { Page } from '../metrics.ts';
+import type { OwnPage, Page } from '../metrics.ts';
+import type { Member } from '../processes/member.ts';
 import type { ScrapeGuard } from './scrape_access.ts';
 
 const HEADERS = {
@@ -52,11 +53,19 @@ let processRegistry: Registry | undefined;
  * What prom-client knows of a Node process: processor time, memory, event loop, garbage collection. One for the whole
  * process, however many servers it has: each would watch the same event loop.
  */
-export function processPage(): Page {
+function processPage(): OwnPage {
   if (processRegistry === undefined) {
     processRegistry = new Registry();
     collectDefaultMetrics({ register: processRegistry });
   }
-  const { metrics } = processRegistry;
-  return { page: metrics.bind(processRegistry) };
+  const registry = processRegistry;
+  return { page: () => registry.metrics(), snapshot: () => registry.getMetricsAsJSON() };
+}
+
+/** What this process counted, and what it is; with other processes of its command, what all of them did, as one page. */
+export function ownPages(pages: readonly OwnPage[], member: Member | undefined): Page[] {
+  const own = [...pages, processPage()];
+  if (member === undefined) return own;
+  member.counts(own);
+  return [member.page()];
 }

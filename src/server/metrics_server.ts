@@ -7,12 +7,13 @@ import { Router } from '#core/router.ts';
 import { createDatabase } from '../db/database.ts';
 import { cellsOf, type FleetOptions } from '../fleet/addresses.ts';
 import type { CollectedMetrics } from '../metrics.ts';
+import type { Member } from '../processes/member.ts';
 import { AddressLimits } from './address_limits.ts';
 import { createBacklog } from './backlog.ts';
 import { HttpServer } from './http.ts';
 import { createIntakeLevels } from './intake_levels.ts';
 import { KnownOperators } from './known_operators.ts';
-import { metricsRoute, processPage } from './metrics_route.ts';
+import { metricsRoute, ownPages } from './metrics_route.ts';
 import { OperatorAuth } from './operator_auth.ts';
 import { createOrderLevels } from './order_levels.ts';
 import { checkIntake, checkLedger } from './ready.ts';
@@ -27,6 +28,8 @@ export interface MetricsServerOptions extends ScrapeSettings, FleetOptions {
   adminKey?: string;
   metrics: CollectedMetrics;
   log: Log;
+  /** Where the command has several processes. */
+  member?: Member | undefined;
 }
 
 export interface MetricsServer {
@@ -58,7 +61,10 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
     isDraining: () => http.isDraining,
   });
   const proxy = { trustedProxies: 0 };
-  const { signIns } = new AddressLimits({ claims: false, deliveries: false }, { proxy, metrics, log });
+  const { signIns } = new AddressLimits(
+    { claims: false, deliveries: false },
+    { proxy, metrics, log, counts: options.member },
+  );
   const auth =
     options.adminKey === undefined
       ? undefined
@@ -68,12 +74,11 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
         });
   const page = metricsRoute(
     [
-      metrics,
+      ...ownPages([metrics], options.member),
       createIntakeLevels(cells, log),
       createBacklog((name, args) => db2.call(`webhook.${name}`, args), options.adminKey, log),
       createOrderLevels(callLedger, log),
       createVacuumLevels(cells, callLedger, log),
-      processPage(),
     ],
     scrapeGuard(options, auth && ((request) => auth.authorize(request, 'viewer'))),
   );

@@ -41,7 +41,7 @@ export const SESSION_BODY = {
 export interface OperatorAuthOptions {
   readonly proxy?: ProxySettings;
   /** Counts a wrong key; throws where its address has sent too many. Left out: they are not counted. */
-  readonly wrongKeys?: { count(request: HttpRequest): void } | undefined;
+  readonly wrongKeys?: { count(request: HttpRequest): Promise<void> | undefined } | undefined;
   /** Sessions that were signed out; known to this process only where left out. */
   readonly endedSessions?: EndedSessions;
   /** The admin key alone where left out. */
@@ -112,7 +112,7 @@ export class OperatorAuth {
    */
   async findOperator(key: string, request: HttpRequest): Promise<Operator | undefined> {
     const operator = await this.#known.find(hashOfKey(key));
-    if (operator === undefined) this.#wrongKeys?.count(request);
+    if (operator === undefined) await this.#wrongKeys?.count(request);
     return operator;
   }
 

@@ -4,10 +4,12 @@ import { createHash } from 'node:crypto';
 import type { CallFunction } from '#core/call_function.ts';
 import { ClaimRoutes } from '#core/claim.ts';
 import { MAX_WAITING } from '#core/coalescer.ts';
+import type { LiveSample } from '#core/console/sample.ts';
 import { healthRoutes } from '#core/health.ts';
 import { PoolRoutes } from '#core/pool.ts';
 import type { Clock, Tracer } from '#core/ports.ts';
 import type { HttpRequest, Route } from '#core/router.ts';
+import { MAX_EXPORTS } from '#core/search/exports.ts';
 import { TicketTokens } from '#core/tickets/token.ts';
 import type { ApiUrls } from '#core/webhook/backfill/sources.ts';
 import { createFindSecret, type SecretSource, Secrets } from '#core/webhook/secrets.ts';
@@ -27,8 +29,11 @@ import { startAlerts } from '../issues/alerts.ts';
 import type { AlertSettings } from '../issues/settings.ts';
 import { startIssueWatch } from '../issues/watch.ts';
 import { createLog } from '../log.ts';
+import type { Loop } from '../loop.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import { openCheckout, withRefunds } from '../orders/door.ts';
+import type { Member } from '../processes/member.ts';
+import { doesChores, shareOf, WHOLE } from '../processes/part.ts';
 import { openSampler } from '../samples/open.ts';
 import { startSampling } from '../samples/sampler.ts';
 import { ticketLink, ticketRoutes } from '../tickets/tickets.ts';
@@ -43,13 +48,14 @@ import { createBacklog } from './backlog.ts';
 import type { BuyerSettings } from './buyer_settings.ts';
 import { proofOfWork } from './challenge.ts';
 import { createChallenges } from './challenge_route.ts';
-import { EndedSessions } from './ended_sessions.ts';
+import { EndedSessions, type Session } from './ended_sessions.ts';
 import { HttpServer } from './http.ts';
 import { createIntakeLevels } from './intake_levels.ts';
 import { KnownOperators } from './known_operators.ts';
+import { LargeBodies, ROOM_BYTES } from './large_bodies.ts';
 import { loginRoute } from './login_route.ts';
 import { MeteredRouter } from './metered_router.ts';
-import { metricsRoute, processPage } from './metrics_route.ts';
+import { metricsRoute, ownPages } from './metrics_route.ts';
 import { openApiRoute } from './openapi_route.ts';
 import { OperatorAuth } from './operator_auth.ts';
 import { startOperatorCopy } from './operator_copy.ts';
@@ -99,12 +105,17 @@ export interface ServerOptions extends ScrapeSettings, BuyerSettings, FleetOptio
   sampleClock?: Clock;
   /** What one address may do. DEFAULT_LIMITS where left out; loopback is not limited then. */
   limits?: LimitSettings;
+  /** Where the command has several processes: what this one shares with the others. */
+  member?: Member | undefined;
 }
 
 export interface RunningServer {
   url: string;
   port: number;
-  stop(): Promise<void>;
+  /** Rejects while a database that is needed does not answer. */
+  ready(): Promise<unknown>;
+  /** `restMs`: idle connections are left open for so long, and what comes on them meanwhile is answered. */
+  stop(restMs?: number): Promise<void>;
 }
 
 const DB2_CONNECTIONS = 2;
@@ -127,11 +138,13 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const webhook: CallFunction = (name, args) => db2.call(`webhook.${name}`, args);
   const metrics = options.metrics ?? createMetrics();
   const proxy = options.proxy ?? { trustedProxies: 0 };
-  const limits = new AddressLimits(options.limits ?? {}, { proxy, metrics, log });
+  const { member } = options;
+  const part = member?.part ?? WHOLE;
+  const limits = new AddressLimits(options.limits ?? {}, { proxy, metrics, log, counts: member });
   const unsigned = limits.deliveries;
   const secretOf = options.secretOf ?? createSecretSource(process.env);
-  const openedInbox = openInbox(addresses, options.db2Url, metrics, log);
-  const doors = { ...options, secretOf, unsigned, inbox: openedInbox.inbox };
+  const openedInbox = openInbox(addresses, options.db2Url, metrics, log, doesChores(part));
+  const doors = { ...options, secretOf, unsigned, part, inbox: openedInbox.inbox };
   const webhooks = openWebhookRoutes(doors, metrics, log);
   const calls = openCallRoutes(doors, metrics, log);
   const endDatabases = async (): Promise<void> => {
@@ -141,12 +154,16 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 
   const callIntake = oneIntake(fleet);
   // The operators stand in the first cell.
-  const { call: callFirst } = fleet.only;
+  const { call: callFirst, rest: first } = fleet.only;
   const callLedger: CallFunction = (name, args) => db2.call(`public.${name}`, args);
+  const endedSessions = new EndedSessions(Date.now, callIntake, log, {
+    tell: (session) => member?.tell('session_ended', session),
+  });
+  member?.onNews<Session>('session_ended', (session) => endedSessions.hear(session));
   const auth = new OperatorAuth(options.adminKey, Date.now, {
     proxy,
     wrongKeys: limits.signIns,
-    endedSessions: new EndedSessions(Date.now, callIntake, log),
+    endedSessions,
     known: new KnownOperators(options.adminKey, Date.now, callFirst, log),
   });
   const ports = withRefunds(createDatabasePorts(fleet), callLedger, log);
@@ -170,7 +187,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       addressOf: (request) => addressOf(request, proxy),
     },
     // Claims that wait for a silent cell leave the other cells their share of the queue.
-    Math.ceil(MAX_WAITING / fleet.cells.length),
+    shareOf(Math.ceil(MAX_WAITING / fleet.cells.length), part),
   );
   const checkout = openCheckout({
     own: (request, claimId) => claims.own(request, claimId),
@@ -187,10 +204,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     verifier: options.challengeVerifier ?? proofOfWork(options.jwtSecret, Date.now),
     difficultyOf: async (poolId) => (await pools.status(poolId))?.challenge_difficulty,
   });
-  const health = healthRoutes({
-    checkDatabases: async () => (await Promise.all([readyCells(fleet), checkLedger(db2)]))[0],
-    isDraining: () => http.isDraining,
-  });
+  const ready = async () => (await Promise.all([readyCells(fleet), checkLedger(db2)]))[0];
+  const health = healthRoutes({ checkDatabases: ready, isDraining: () => http.isDraining });
   const poolLive = new PoolLive({ status: (poolId) => pools.status(poolId), now: Date.now });
   const live = new LiveView();
   const { sampleClock } = options;
@@ -204,11 +219,12 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     webhook,
     secrets,
     calls: (name, args) => db2.call(`calls.${name}`, args),
+    audit: (name, args) => first.call(`audit.${name}`, args),
     now: Date.now,
     ...(calls.pingRedis && { pingRedis: calls.pingRedis }),
+    maxExports: shareOf(MAX_EXPORTS, part),
     log,
   });
-  const copying = startOperatorCopy(callFirst, callLedger, log);
   const levels = [
     createIntakeLevels(fleet.cells, log),
     createBacklog(webhook, options.adminKey, log),
@@ -216,7 +232,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     createVacuumLevels(fleet.cells, callLedger, log),
   ];
   const scrape = metricsRoute(
-    [metrics, calls, ...levels, processPage()],
+    [...ownPages([metrics, calls], member), ...levels],
     scrapeGuard(options, (request) => auth.authorize(request, 'viewer')),
   );
   // What a crowd asks for comes first: places are looked through in their order.
@@ -247,7 +263,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     ),
     log,
     undefined,
-    new Admission(options.maxRequests),
+    new Admission(options.maxRequests, {}, new LargeBodies({ roomBytes: shareOf(ROOM_BYTES, part) }), part),
     new Streams(limits.streams),
   );
 
@@ -257,33 +273,40 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     await fleet.start();
     port = await http.listen(options.port, options.host);
   } catch (error) {
-    await copying.stop();
     await Promise.allSettled([endDatabases(), pages]);
     throw error;
   }
   const host = options.host ?? '127.0.0.1';
   url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
   log.info('server listens', { url });
-  const sampling = startSampling(openSampler({ fleet, callIntake, callLedger, sampleClock, log }, live));
+  // Samples are taken once and shown by all processes.
+  member?.onNews<LiveSample>('sample', (sample) => live.publish(sample));
+  const publish = (sample: LiveSample): void => {
+    live.publish(sample);
+    member?.tell('sample', sample);
+  };
   const databases = [
     ...fleet.cells.map(({ name, call }) => ({ name: fleet.isOne ? 'DB1' : name, call })),
     { name: 'DB2', call: callLedger },
   ];
-  const loops = [
-    sampling,
-    copying,
+  const startChores = (): Loop[] => [
+    startSampling(openSampler({ fleet, callIntake, callLedger, sampleClock, log }, publish)),
+    startOperatorCopy(callFirst, callLedger, log),
     startIssueWatch({ databases, db2: callLedger, webhook, secrets, log }),
     ...(options.alerts
       ? [startAlerts(options.alerts, { databases, callFirst, consoleUrl: publicUrl, log })]
       : []),
   ];
+  const loops = doesChores(part) ? startChores() : [];
 
   return {
     url,
     port,
-    async stop() {
+    ready,
+    async stop(restMs = 0) {
       // New connections are refused and open ones told to close, while what was accepted is answered.
-      const closed = http.close();
+      const closed = http.close(restMs);
+      if (restMs > 0) await closed;
       await Promise.all([claims.drain(), webhooks.drain(), calls.drain()]);
       await closed;
       await Promise.all(loops.map((loop) => loop.stop()));

@@ -10,8 +10,10 @@ import { type Exchange, writeHead } from './exchange.ts';
 const MAX_STREAM_BUFFER_BYTES = 64 * 1024;
 const OPERATORS = /^\/admin\//;
 
+type Entered = ReturnType<StreamLimit['enter']>;
+
 export class Streams {
-  readonly #open = new Set<ServerResponse>();
+  readonly #following = new Set<ServerResponse>();
   /** Answers in parts. */
   readonly #sending = new Set<ServerResponse>();
   readonly #limit: StreamLimit | undefined;
@@ -22,16 +24,22 @@ export class Streams {
   }
 
   begin(exchange: Exchange, answer: HttpResponse): void {
-    const { response, requestId } = exchange;
-    let leave = () => {};
+    let entered: Entered;
     try {
-      leave = this.#enter(exchange);
+      entered = this.#enter(exchange);
     } catch (error) {
-      const refusal = errorResponse(toHttpError(error), requestId);
-      writeHead(response, refusal, requestId);
-      response.end(refusal.body);
+      refuse(exchange, error);
       return;
     }
+    if (typeof entered === 'function') this.#open(exchange, answer, entered);
+    else
+      entered.then(
+        (leave) => this.#open(exchange, answer, leave),
+        (error: unknown) => refuse(exchange, error),
+      );
+  }
+
+  #open({ response, requestId }: Exchange, answer: HttpResponse, leave: () => void): void {
     // It ends when the reader or the server does; nothing else will be asked on this connection.
     response.shouldKeepAlive = false;
     writeHead(response, answer, requestId);
@@ -41,11 +49,11 @@ export class Streams {
       response.end();
       return;
     }
-    this.#open.add(response);
+    this.#following.add(response);
     const closing = new AbortController();
     response.on('close', () => {
       leave();
-      this.#open.delete(response);
+      this.#following.delete(response);
       closing.abort();
     });
     const send = (text: string): boolean => {
@@ -83,15 +91,21 @@ export class Streams {
 
   end(): void {
     this.#isEnding = true;
-    for (const response of this.#open) response.end();
+    for (const response of this.#following) response.end();
     for (const response of this.#sending) response.destroy();
   }
 
   /** Operators have proven who they are: buyers at the same address do not use up their room. */
-  #enter({ request, path }: Exchange): () => void {
+  #enter({ request, path }: Exchange): Entered {
     if (this.#limit === undefined || OPERATORS.test(path)) return () => undefined;
     return this.#limit.enter({ headers: request.headers, peer: request.socket.remoteAddress });
   }
+}
+
+function refuse({ response, requestId }: Exchange, error: unknown): void {
+  const refusal = errorResponse(toHttpError(error), requestId);
+  writeHead(response, refusal, requestId);
+  response.end(refusal.body);
 }
 
 /** When the reader has taken what was written, or has left. */

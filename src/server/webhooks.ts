@@ -6,14 +6,15 @@ import { type Log, type Metrics, NO_TRACER, type Tracer } from '#core/ports.ts';
 import { DELIVERY_MS } from '#core/router.ts';
 import { ASIDE_CONNECTIONS } from '#core/side_lane.ts';
 import type { UnsignedLimit } from '#core/unsigned.ts';
+import { EVENTS_PER_HANDLER } from '#core/webhook/processor.ts';
 import { WebhookRoutes } from '#core/webhook/routes.ts';
 import { createFindSecret, type SecretSource } from '#core/webhook/secrets.ts';
 import { createDatabase, LANE_LOCK_TIMEOUT_MS } from '../db/database.ts';
+import { type Part, shareOf, WHOLE } from '../processes/part.ts';
 import { openProcessor } from '../webhook/crew.ts';
-import { HandlerDatabases } from '../webhook/handler_databases.ts';
+import { HandlerDatabases, openWebhookStore } from '../webhook/databases.ts';
 import { type Handlers, NO_HANDLERS } from '../webhook/handlers.ts';
 import { signaturePorts } from '../webhook/hmac.ts';
-import { openWebhookStore } from '../webhook/store.ts';
 import { wakeWorkers } from './wake.ts';
 
 export interface WebhookRoutesOptions {
@@ -24,13 +25,14 @@ export interface WebhookRoutesOptions {
   tracer?: Tracer;
   unsigned?: UnsignedLimit | undefined;
   inbox: Inbox;
+  part?: Part;
 }
 
 /** A second recording connection would only make the batches smaller; the others are for endpoints that are stuck. */
 const LANE_CONNECTIONS = 1 + ASIDE_CONNECTIONS;
 /** For the looks for an endpoint and its secrets, once a second each, and the word to the workers. */
 const LOOKUP_CONNECTIONS = 1;
-/** As many inline effects of one handler run side by side; more wait, and none of them for another handler. */
+/** As many inline effects of one handler run side by side, in all processes; more wait, and none of them for another handler. */
 const CONNECTIONS_PER_HANDLER = 4;
 
 export interface OpenWebhookRoutes extends Pick<WebhookRoutes, 'routes' | 'drain'> {
@@ -42,7 +44,7 @@ export function openWebhookRoutes(
   metrics: Metrics,
   log: Log,
 ): OpenWebhookRoutes {
-  const { db2Url, handlers = NO_HANDLERS, tracer = NO_TRACER } = options;
+  const { db2Url, handlers = NO_HANDLERS, tracer = NO_TRACER, part = WHOLE } = options;
   const open = (max: number, applicationName: string, lockTimeoutMs?: number) =>
     createDatabase({
       url: db2Url,
@@ -54,9 +56,14 @@ export function openWebhookRoutes(
     });
   const lane = open(LANE_CONNECTIONS, 'sluice-webhooks', LANE_LOCK_TIMEOUT_MS);
   const lookups = open(LOOKUP_CONNECTIONS, 'sluice-webhooks-lookups');
-  const inline = new HandlerDatabases<number>(() => open(CONNECTIONS_PER_HANDLER, 'sluice-webhooks-inline'));
+  const inline = new HandlerDatabases<number>(() =>
+    open(shareOf(CONNECTIONS_PER_HANDLER, part), 'sluice-webhooks-inline'),
+  );
   const { processor, end } = openProcessor(
-    { db2Url, workers: 1, batchSize: 1, handlers, metrics, tracer, log },
+    {
+      ...{ db2Url, workers: 1, batchSize: 1, handlers, metrics, tracer, log },
+      eventsPerHandler: shareOf(EVENTS_PER_HANDLER, part),
+    },
     'sluice-webhooks-handlers',
   );
   const stopping = new AbortController();

@@ -1,6 +1,7 @@
 // Keeps one server of the stack running: the rest goes on when it dies, and it is started again.
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import { CALM_MS, pauseAfter } from '../restart_pause.ts';
 
 /** A server that we started. */
 export type Server = {
@@ -23,18 +24,6 @@ export type KeeperOptions<S extends Server> = {
   onGone?(): void;
   say(line: string): void;
 };
-
-/** The pause before a restart: long enough for dead sessions to notice, short enough that people hardly do. */
-const FIRST_PAUSE_MS = 500;
-/** Each death in a row doubles the pause, up to this: what dies at once every time must not keep the machine busy. */
-const LONGEST_PAUSE_MS = 30_000;
-/** Having run for so long, the next death is the first again. */
-const CALM_MS = 60_000;
-
-/** The pause before the restart after so many deaths in a row. */
-export function pauseAfter(deaths: number): number {
-  return Math.min(FIRST_PAUSE_MS * 2 ** (deaths - 1), LONGEST_PAUSE_MS);
-}
 
 export class Keeper<S extends Server> {
   readonly #options: KeeperOptions<S>;

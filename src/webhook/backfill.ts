@@ -15,8 +15,8 @@ import {
 } from '#core/webhook/backfill/sources.ts';
 import { minSecretChars, SECRET_FAULTS, type Secrets } from '#core/webhook/secrets.ts';
 import type { Database } from '../db/database.ts';
+import { openWebhookStore } from './databases.ts';
 import { nodeHmac } from './hmac.ts';
-import { openWebhookStore } from './store.ts';
 
 export const API_VARIABLES = {
   STRIPE_API_KEY:

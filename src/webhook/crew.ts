@@ -6,10 +6,10 @@ import { EVENTS_PER_HANDLER, Processor } from '#core/webhook/processor.ts';
 import { createDatabase } from '../db/database.ts';
 import { startListener } from '../db/listener.ts';
 import { type Loop, startLoop } from '../loop.ts';
+import { doesChores, OTHERS_IDLE_MS, type Part, WHOLE } from '../processes/part.ts';
 import { type ComparisonOptions, compareWithProviders } from './comparison.ts';
-import { HandlerDatabases } from './handler_databases.ts';
+import { HandlerDatabases, openWebhookStore } from './databases.ts';
 import { createFaultTeller, type Handlers, registerHandlers, warnOfMissingHandlers } from './handlers.ts';
-import { openWebhookStore } from './store.ts';
 import { THIN_HANDLER, thinHandler } from './thin.ts';
 
 export interface WebhookCrewOptions {
@@ -23,6 +23,8 @@ export interface WebhookCrewOptions {
   tracer?: Tracer;
   /** How providers are asked, once an hour what they sent, and for what thin events point at; not at all where left out. */
   compare?: Pick<ComparisonOptions, 'secretOf' | 'urls'>;
+  /** Which of several processes of the command this is; the only one where left out. */
+  part?: Part;
 }
 
 /** The console, `status` and `doctor` count the workers by this name: no other connection may use it. */
@@ -48,9 +50,9 @@ export interface WebhookCrew {
   stop(): Promise<void>;
 }
 
-/** Runs until stopped. New events wake it; without a word it looks four times a second. */
+/** Runs until stopped. New events wake it; without a word it looks by itself. */
 export function startWebhookCrew(options: WebhookCrewOptions): WebhookCrew {
-  const { db2Url, log, handlers } = options;
+  const { db2Url, log } = options;
   const stopping = new AbortController();
   const members = Array.from({ length: options.workers }, () => {
     const { processor, end } = openProcessor(options);
@@ -60,27 +62,37 @@ export function startWebhookCrew(options: WebhookCrewOptions): WebhookCrew {
     for (const { processor } of members) processor.wake();
   };
   const listener = startListener({ url: db2Url, channel: WAKE_CHANNEL, onNotice: wake, log });
-  const chores = createDatabase({ url: db2Url, max: 1, applicationName: 'sluice-webhook-chores', log });
-  const tellFaults = createFaultTeller(log);
-  const loops = [
-    // Again and again: the database may be away at the start, and another release may have said otherwise since.
-    startLoop('registering handlers', REGISTER_MS, log, async () => {
-      tellFaults(await registerHandlers(chores, handlers));
-      const isThinServed = options.compare !== undefined;
-      const has = (name: string) => handlers.has(name) || (isThinServed && name === THIN_HANDLER);
-      await warnOfMissingHandlers(chores, { has }, log);
-    }),
-    ...(options.compare === undefined ? [] : [startComparing({ ...options, ...options.compare })]),
-  ];
+  const loops = doesChores(options.part ?? WHOLE) ? startChores(options) : [];
   return {
     wake,
     async stop() {
       await Promise.all([listener.stop(), ...loops.map((loop) => loop.stop())]);
       stopping.abort();
       await Promise.all(members.map(({ running }) => running));
-      await Promise.all([chores.end(), ...members.map(({ end }) => end())]);
+      await Promise.all(members.map(({ end }) => end()));
     },
   };
+}
+
+function startChores(options: WebhookCrewOptions): Loop[] {
+  const { db2Url, handlers, log } = options;
+  const chores = createDatabase({ url: db2Url, max: 1, applicationName: 'sluice-webhook-chores', log });
+  const tellFaults = createFaultTeller(log);
+  // Again and again: the database may be away at the start, and another release may have said otherwise since.
+  const registering = startLoop('registering handlers', REGISTER_MS, log, async () => {
+    tellFaults(await registerHandlers(chores, handlers));
+    const isThinServed = options.compare !== undefined;
+    const has = (name: string) => handlers.has(name) || (isThinServed && name === THIN_HANDLER);
+    await warnOfMissingHandlers(chores, { has }, log);
+  });
+  const stop = async (): Promise<void> => {
+    await registering.stop();
+    await chores.end();
+  };
+  return [
+    { stop },
+    ...(options.compare === undefined ? [] : [startComparing({ ...options, ...options.compare })]),
+  ];
 }
 
 /** On a connection of its own: a comparison of a busy day takes minutes. */
@@ -125,8 +137,12 @@ export async function processOnce(options: WebhookCrewOptions, signal: AbortSign
   }
 }
 
-export function openProcessor(options: WebhookCrewOptions, applicationName = WORKER_NAME) {
-  const { db2Url, batchSize, compare, metrics, tracer = NO_TRACER, log } = options;
+export function openProcessor(
+  options: WebhookCrewOptions & { readonly eventsPerHandler?: number },
+  applicationName = WORKER_NAME,
+) {
+  const { db2Url, batchSize, compare, metrics, tracer = NO_TRACER, log, part = WHOLE } = options;
+  const { eventsPerHandler = EVENTS_PER_HANDLER } = options;
   // One of yours comes first. Ours is registered by the migrations, so that its events wait where no worker may ask.
   const handlers: Handlers =
     compare === undefined
@@ -137,7 +153,7 @@ export function openProcessor(options: WebhookCrewOptions, applicationName = WOR
         ]);
   const database = createDatabase({ url: db2Url, max: PLAIN_CONNECTIONS, applicationName, log });
   const ofHandlers: HandlerDatabases<string> = new HandlerDatabases((handler) => {
-    const max = handlers.has(handler) ? EVENTS_PER_HANDLER : SQL_HANDLER_CONNECTIONS;
+    const max = handlers.has(handler) ? eventsPerHandler : SQL_HANDLER_CONNECTIONS;
     return createDatabase({ url: db2Url, max, applicationName: HANDLERS_NAME, log });
   });
   const processor = new Processor(
@@ -152,6 +168,7 @@ export function openProcessor(options: WebhookCrewOptions, applicationName = WOR
       metrics,
       tracer,
       now: Date.now,
+      ...(!doesChores(part) && { idleMs: OTHERS_IDLE_MS }),
     },
     batchSize,
   );

@@ -1,5 +1,6 @@
 // Which endpoints and call sites use which secrets, and what is wrong with those as seen from here.
 
+import { createSiteStore } from '#core/calls/operators.ts';
 import { namedSecrets } from '#core/webhook/admin.ts';
 import { createOperatorStore } from '#core/webhook/operators.ts';
 import { providerNamed } from '#core/webhook/providers.ts';
@@ -10,7 +11,6 @@ import {
   type SecretSource,
   Secrets,
 } from '#core/webhook/secrets.ts';
-import { allSites } from '../calls/all_sites.ts';
 import type { Database } from '../db/database.ts';
 
 /** One secret of an endpoint or call site that is switched on. */
@@ -30,7 +30,7 @@ export async function secretUses(db2: Database, secretOf: SecretSource): Promise
   const endpoints = await createOperatorStore((name, args) =>
     db2.call(`webhook.${name}`, args),
   ).listEndpoints();
-  const sites = await allSites(db2);
+  const sites = await createSiteStore((name, args) => db2.call(`calls.${name}`, args)).allSites();
   const needs = [
     ...endpoints
       .filter(({ is_active }) => is_active)

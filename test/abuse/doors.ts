@@ -48,6 +48,7 @@ export interface Door {
 
 const CLAIM_BYTES = 4 * 1024;
 const OPERATOR_BYTES = 64 * 1024;
+const SITE_BYTES = 16 * 1024;
 /** Slots may come with their labels. */
 const LABELS_BYTES = 256 * 1024;
 export const SITE = 'abuse-site';
@@ -186,6 +187,19 @@ const operatorDoors: Door[] = [
   operator('POST', () => '/admin/webhooks/endpoints/change', 'POST', {
     body: () => ({ name: 'abuse-stripe', changes: { max_attempts: 3 } }),
     maxBytes: OPERATOR_BYTES,
+  }),
+  operator('POST', () => '/admin/webhooks/endpoints/rotate', 'POST', {
+    body: () => ({ name: 'abuse-stripe', secret_names: ['STRIPE_WEBHOOK_SECRET'] }),
+    maxBytes: OPERATOR_BYTES,
+  }),
+  operator('POST', () => '/admin/sites', 'GET, POST', {
+    body: (_, id) => ({ site_id: id, secret_names: ['OPS_SITE_SECRET'] }),
+    answers: 201,
+    maxBytes: SITE_BYTES,
+  }),
+  operator('POST', () => '/admin/operators', 'GET, POST', {
+    body: (_, id) => ({ name: id, role: 'viewer' }),
+    answers: 201,
   }),
   ...['replay', 'skip'].map((action) =>
     operator('POST', () => `/admin/webhooks/events/${action}`, 'POST', {

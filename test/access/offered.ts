@@ -112,6 +112,7 @@ export const FUNCTIONS: Record<Side, Record<string, string[]>> = {
       'intake_health',
       'session_end',
       'sessions_ended',
+      'operator_list',
       'known_operators',
       'operator_used',
       'seal_audit',

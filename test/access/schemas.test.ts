@@ -55,13 +55,23 @@ const FUNCTIONS: Record<string, string[]> = {
     'replay_events',
     'replay_totals',
     'reply_event',
+    'rotate_endpoint',
     'show_event',
     'skip_events',
     'take_events',
     'take_suspect',
     'wake_workers',
   ],
-  calls: ['add_site', 'change_site', 'find_site', 'list_calls', 'list_sites', 'record_calls', 'show_call'],
+  calls: [
+    'add_site',
+    'change_site',
+    'find_site',
+    'list_calls',
+    'list_sites',
+    'record_calls',
+    'rotate_site',
+    'show_call',
+  ],
 };
 
 describe('the schemas of webhooks and calls through PostgREST', () => {

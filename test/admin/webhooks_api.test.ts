@@ -55,6 +55,7 @@ describe('/admin/webhooks', () => {
       for (const [path, body] of [
         ['/endpoints', endpoint],
         ['/endpoints/change', { name: 'x', changes: {} }],
+        ['/endpoints/rotate', { name: 'x', secret_names: ['X'] }],
         ['/events/replay', { ids: [event?.id] }],
         ['/events/skip', { ids: [event?.id] }],
       ] as const)
@@ -90,6 +91,32 @@ describe('/admin/webhooks', () => {
       { action: 'webhook_endpoint_add', actor: 'admin', reason: 'opening' },
       { action: 'webhook_endpoint_change', actor: 'admin', reason: null },
     ]);
+  });
+
+  it('rotates secrets: the old ones stay until they are ended', async () => {
+    await allowSecrets(db2, ['FIRST', 'SECOND']);
+    Object.assign(process.env, { FIRST: SECRET, SECOND: SECRET });
+    await post('/endpoints', { name: 'turning', provider: 'stripe', secret_names: ['SHOP_SECRET'] });
+    const rotate = (secret_names: string[], more: object = {}) =>
+      post('/endpoints/rotate', { name: 'turning', secret_names, ...more });
+    assertRefusal(
+      await post('/endpoints/rotate', { name: 'unknown', secret_names: ['FIRST'] }),
+      404,
+      'unknown_endpoint',
+    );
+    const lost = await rotate(['HOME']);
+    assertRefusal(lost, 422, 'invalid_input');
+    assert.match(lost.json.error.hint, /^HOME is not on the list of secrets/);
+    assert.deepEqual((await rotate(['FIRST'], { reason: 'it leaked' })).json.secret_names, [
+      'FIRST',
+      'SHOP_SECRET',
+    ]);
+    assert.deepEqual((await rotate(['SECOND'], { only: true })).json.secret_names, ['SECOND']);
+    const log = await db2.query(
+      `select reason, details -> 'changes' -> 'secret_names' as names from audit.audit_logs
+       where subject = 'webhook endpoint turning' and action = 'webhook_endpoint_change' order by id limit 1`,
+    );
+    assert.deepEqual(log.rows, [{ reason: 'it leaked', names: ['FIRST', 'SHOP_SECRET'] }]);
   });
 
   it('names only secrets that the server can use, and says which endpoint has lost one', async () => {

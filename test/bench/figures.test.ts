@@ -98,6 +98,10 @@ test('a raw result becomes a summary, unless its product files changed while it 
     /changed while/,
   );
   assert.throws(
+    () => keepRaw(file('d.json', { ...raw, command: `${raw.command} --row x` }), dir),
+    /is of a part of limits/,
+  );
+  assert.throws(
     () => keepRaw(file('c.json', { ...raw, suite: 'chaos' }), dir),
     /not a raw result of the bench/,
   );

@@ -35,7 +35,7 @@ for (const [suite, expected] of Object.entries(SUITES))
     const { status, stderr } = bench(suite, '--quick', '--json', file);
     assert.equal(status, 0, stderr);
     const { rows, settings } = JSON.parse(readFileSync(file, 'utf8'));
-    for (const name of ['fsync', 'synchronous_commit', 'full_page_writes'])
+    for (const name of ['fsync', 'synchronous_commit', 'full_page_writes', 'autovacuum'])
       assert.equal(settings[name], 'on');
     assert.deepEqual(
       rows.map((row: { name: string }) => row.name),

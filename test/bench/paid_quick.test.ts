@@ -21,7 +21,8 @@ test('a quick paid run has all its rows and numbers', (t) => {
   const { status, stderr } = bench('paid', '--quick', '--json', file);
   assert.equal(status, 0, stderr);
   const { rows, settings } = JSON.parse(readFileSync(file, 'utf8'));
-  for (const name of ['fsync', 'synchronous_commit', 'full_page_writes']) assert.equal(settings[name], 'on');
+  for (const name of ['fsync', 'synchronous_commit', 'full_page_writes', 'autovacuum'])
+    assert.equal(settings[name], 'on');
   assert.deepEqual(
     rows.map((row: { name: string }) => row.name),
     Object.keys(NUMBERS),

@@ -31,17 +31,17 @@ export async function hasTools(t: TestContext): Promise<boolean> {
 }
 
 /** Durability was on, and every row has positive numbers; which rows there are is for the caller to check. */
-export function runQuick(t: TestContext, suite: string): { rows: Row[]; stdout: string } {
+export function runQuick(t: TestContext, suite: string, ...more: string[]): { rows: Row[]; stdout: string } {
   const dir = mkdtempSync(join(tmpdir(), 'sluice-bench-test-'));
   t.after(() => rmSync(dir, { recursive: true }));
   const file = join(dir, `${suite}.json`);
-  const { status, stdout, stderr } = bench(suite, '--quick', '--json', file);
+  const { status, stdout, stderr } = bench(suite, '--quick', '--json', file, ...more);
   assert.equal(status, 0, stderr);
   const result = JSON.parse(readFileSync(file, 'utf8'));
   assert.equal(result.suite, suite);
   assert.ok(!Number.isNaN(Date.parse(result.at)));
   for (const key of ['commit', 'command', 'machine', 'product_hash']) assert.ok(result[key], key);
-  for (const name of ['fsync', 'synchronous_commit', 'full_page_writes'])
+  for (const name of ['fsync', 'synchronous_commit', 'full_page_writes', 'autovacuum'])
     assert.equal(result.settings[name], 'on', name);
   const rows: Row[] = result.rows;
   assert.ok(rows.length > 0);
@@ -53,4 +53,12 @@ export function runQuick(t: TestContext, suite: string): { rows: Row[]; stdout: 
   }
   assert.match(stdout, /^must show/m);
   return { rows, stdout };
+}
+
+/** What each row took of the machine, and what its load generator did. */
+export function assertCpu(rows: readonly Row[]): void {
+  for (const row of rows) {
+    for (const key of ['cpu_us', 'per_core']) assert.ok(Number(row[key]) > 0, `${row.name} ${key}`);
+    assert.ok(Number(row.load_cpu_us) >= 0, `${row.name} load_cpu_us`);
+  }
 }

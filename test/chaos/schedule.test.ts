@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { UsageError } from '../../bench/command.ts';
 import { FAULT_KINDS } from '../../chaos/faults/kinds.ts';
-import { FAULTS, isNeighbour, NEIGHBOURS, POWER_CUT, readCommand } from '../../chaos/options.ts';
+import {
+  FAULTS,
+  isNeighbour,
+  NEIGHBOURS,
+  POWER_CUT,
+  PROCESS_FAULTS,
+  readCommand,
+} from '../../chaos/options.ts';
 import { LINKS, planFaults, SERVERS, TARGET_MOODS, WORKERS } from '../../chaos/schedule.ts';
 
 const MINUTES = 10;
@@ -76,11 +83,13 @@ describe('the schedule of faults', () => {
 
   it('aims only at what there is, and in the long run at all of it', () => {
     const targets = new Map<string, Set<string>>();
-    for (const { fault, target } of planFaults(5, 120, [...FAULTS, POWER_CUT]))
+    for (const { fault, target } of planFaults(5, 120, [...FAULTS, ...PROCESS_FAULTS, POWER_CUT]))
       targets.set(fault, (targets.get(fault) ?? new Set()).add(target));
     assert.deepEqual([...(targets.get('cut') ?? [])].sort(), [...LINKS].sort());
     assert.deepEqual([...(targets.get('kill-worker') ?? [])].sort(), [...WORKERS]);
     assert.deepEqual([...(targets.get('kill-server') ?? [])].sort(), [...SERVERS]);
+    for (const fault of PROCESS_FAULTS)
+      assert.deepEqual([...(targets.get(fault) ?? [])].sort(), [...SERVERS, ...WORKERS]);
     assert.deepEqual([...(targets.get('target-errors') ?? [])].sort(), [...TARGET_MOODS].sort());
     assert.deepEqual([...targets.keys()].sort(), Object.keys(FAULT_KINDS).sort());
   });
@@ -95,6 +104,7 @@ describe('the options of npm run chaos', () => {
       minutes: 1,
       faults: FAULTS,
       scale: 'full',
+      processes: 1,
       keep: false,
       journals: false,
     });
@@ -103,6 +113,7 @@ describe('the options of npm run chaos', () => {
     assert.deepEqual(read('--faults', 'none')?.faults, []);
     assert.deepEqual(read('--faults', 'neighbours')?.faults, NEIGHBOURS);
     assert.deepEqual(read('--faults', 'cut,neighbours')?.faults, ['cut', ...NEIGHBOURS]);
+    assert.deepEqual(read('--processes', '2')?.faults, [...FAULTS, ...PROCESS_FAULTS]);
     assert.equal(read('--help'), undefined);
   });
 
@@ -114,6 +125,10 @@ describe('the options of npm run chaos', () => {
       [['--minutes', 'NaN'], /--minutes is "NaN"/],
       [['--faults', 'cut,earthquake'], /unknown fault "earthquake"; known are kill-db1-postmaster/],
       [['--scale', 'huge'], /--scale is "huge"/],
+      [['--processes', '0'], /--processes is "0"/],
+      [['--processes', '65'], /--processes is "65"/],
+      [['--processes', 'x'], /--processes is "x"/],
+      [['--faults', 'reload'], /reload needs --processes 2/],
       [['--nonsense'], /--nonsense/],
     ] as const)
       assert.throws(

@@ -86,6 +86,9 @@ describe('every admin route', () => {
        returning claim_id`,
       [MARK],
     );
+    await db2.query(`select calls.add_site($1, '{OPS_SITE_SECRET}', true, null, 'ann')`, [MARK]);
+    await addOperator(db1, MARK, 'viewer');
+    await db1.query('select public.operator_used($1)', [MARK]);
     const issue = await db1.query(`select id from public.issue_list(p_kind => 'claim', p_lane => $1)`, [
       MARK,
     ]);
@@ -101,6 +104,8 @@ describe('every admin route', () => {
       '/admin/payments/': encodeURIComponent(`stripe/${MARK}`),
       '/admin/users/': encodeURIComponent(`${MARK} buyer`),
       '/admin/issues/': issue.rows[0].id,
+      '/admin/sites/': MARK,
+      '/admin/operators/': MARK,
       '/admin/totals/': 'claims',
       '/admin/export/': 'claims',
     };
@@ -119,6 +124,13 @@ describe('every admin route', () => {
         secret_names: ['OPS_SITE_SECRET'],
       },
       'POST /admin/webhooks/endpoints/change': { name: MARK, changes: { max_attempts: 7 } },
+      'POST /admin/sites': { site_id: 'forged', secret_names: ['OPS_SITE_SECRET'] },
+      'POST /admin/sites/{site}': { is_active: false },
+      'POST /admin/sites/{site}/rotate': { secret_names: ['OPS_SITE_SECRET'] },
+      'POST /admin/operators': { name: 'forged', role: 'admin' },
+      'POST /admin/operators/{operator}/rotate': { reason: 'forged' },
+      'POST /admin/operators/{operator}/revoke': { reason: 'forged' },
+      'POST /admin/webhooks/endpoints/rotate': { name: MARK, secret_names: ['OPS_SITE_SECRET'] },
       'POST /admin/webhooks/events/replay': { ids: [events[0]] },
       'POST /admin/webhooks/events/skip': { ids: [events[1]] },
       'POST /admin/webhooks/payments/name': { tenant: 'stripe', payment: MARK, user_id: 'forged' },
@@ -254,7 +266,7 @@ describe('every admin route', () => {
       const { status, text } = await send(server.url + target, method, bearer(ADMIN_KEY), undefined);
       assert([200, 204].includes(status), `${path}: ${text}`);
       const isList =
-        /^\/admin\/(pools|claims|dlq|calls|orders|refunds|issues|webhooks|tickets|payments|export|search)/.test(
+        /^\/admin\/(pools|claims|dlq|calls|orders|refunds|issues|webhooks|sites|operators|tickets|payments|export|search)/.test(
           path,
         );
       if (isList) assert(text.includes(MARK), `${path} holds nothing that could have been given away`);

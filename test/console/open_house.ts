@@ -14,10 +14,11 @@ import type { TestDatabases } from '../support/databases.ts';
 
 export const unasked: CallFunction = () => Promise.reject(new Error('not asked'));
 
-export function portsOf(db1: CallFunction, db2: CallFunction, webhook = db2, calls = db2) {
+export function portsOf(db1: CallFunction, db2: CallFunction, webhook = db2, calls = db2, audit = db1) {
   const secrets = { faultOf: async () => undefined };
   const fleet = new Fleet([{ name: 'main', watch: db1, call: db1 }], memoryLog());
-  return { fleet, db1, db2, webhook, secrets, calls, live: new LiveView(), now: Date.now, log: memoryLog() };
+  const databases = { fleet, db1, db2, webhook, calls, audit };
+  return { ...databases, secrets, live: new LiveView(), now: Date.now, log: memoryLog() };
 }
 
 /** The same routes with a guard that lets every request through. */
@@ -40,7 +41,13 @@ export async function openHouse(databases: TestDatabases): Promise<{ url: string
     (db: typeof db1, schema: string): CallFunction =>
     (name, args) =>
       db.call(`${schema}.${name}`, args);
-  const ports = portsOf(of(db1, 'public'), of(db2, 'public'), of(db2, 'webhook'), of(db2, 'calls'));
+  const ports = portsOf(
+    of(db1, 'public'),
+    of(db2, 'public'),
+    of(db2, 'webhook'),
+    of(db2, 'calls'),
+    of(db1, 'audit'),
+  );
   const http = new HttpServer(new Router(adminRoutes(new NoGuard(ADMIN_KEY, Date.now), ports), log), log);
   const port = await http.listen(0, '127.0.0.1');
   return {

@@ -87,7 +87,7 @@ describe('sessions that ended', () => {
       }
       return [];
     };
-    const ended = new EndedSessions(() => 0, intake, memoryLog(), 5);
+    const ended = new EndedSessions(() => 0, intake, memoryLog(), { againMs: 5 });
     await ended.end(session);
     assert.deepEqual(told, []);
     while (told.length === 0) await delay(5);

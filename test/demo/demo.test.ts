@@ -62,7 +62,14 @@ describe('sluice demo', () => {
     assert.match(stderr, new RegExp(`/drop/${pool}\n`));
     assert.match(stdout, /Claimed +20 of 20 seats/);
     assert.match(stdout, /Sold out +40 answers/);
-    assert.match(stdout, /Time +[\d.]+ s from the first claim to the last ticket \([\d,]+ tickets\/s\)/);
+    assert.match(
+      stdout,
+      /Time +[\d.]+ s from the first claim to the last ticket \([\d,]+ tickets\/s, [\d,]+\/s for each core\)/,
+    );
+    assert.match(
+      stdout,
+      /Load +this command, which sent the load, took [\d.]+ s of CPU, \d+ % of this machine's \d+ cores/,
+    );
     assert.match(
       stdout,
       /Exactly 20 tickets for 20 claims, each once and for the buyer who was told so; 40 buyers were told "sold out"\./,
@@ -77,7 +84,7 @@ describe('sluice demo', () => {
     const { ok, claimed, tickets, sold_out, total_sec, tickets_per_sec, load, pool_id } = JSON.parse(stdout);
     assert.deepEqual([ok, claimed, tickets, sold_out], [true, 200, 200, 1_800]);
     assert.ok(total_sec > 0 && tickets_per_sec > 0);
-    assert.ok(load.cores > 0 && load.cpu_sec > 0 && load.memory_mb > 0);
+    assert.ok(load.cores > 0 && load.cpu_sec > 0 && load.memory_mb > 0 && load.share > 0 && load.share <= 1);
     assert.equal(await ticketsOf(pool_id), 200);
   });
 

@@ -80,4 +80,5 @@ export const PARTS: readonly Part[] = [
 export const LEFT_OUT: readonly string[] = [
   ...under('webhook', 'ports provider store admin operators endpoint_settings unnamed_payments'),
   'bridge/ports',
+  'calls/operators',
 ].map((source) => `${CORE}/${source}.ts`);

@@ -20,7 +20,7 @@ describe('everything can be found', () => {
     await putOnSale(world.db1, 'many', CLAIMS);
     await claimMany(world.db1, 'many', CLAIMS);
     await putOnSale(world.db1, 'buried', 5);
-    letter = (await bury(world.db1, 'buried', 1))[0] as number;
+    letter = (await bury(world.db1, 'buried', 1, 'max_retries: the hook answers 500'))[0] as number;
   });
   after(() => world?.stop());
 
@@ -44,6 +44,29 @@ describe('everything can be found', () => {
       ],
     );
     assert.deepEqual(part.away, []);
+  });
+
+  it('an issue by its lane, its type, its error and its id, beside the pool of that name', async () => {
+    const [issue] = (await world.get('/admin/issues?lane=buried')).json.issues;
+    for (const q of [
+      'buried',
+      issue.type,
+      issue.error,
+      'the hook answers 503',
+      issue.id,
+      issue.id.slice(0, 8),
+      `issue ${issue.id}`,
+    ]) {
+      const group = (await search(q)).groups.find(({ kind }) => kind === 'issue');
+      assert.deepEqual(
+        group?.items.map(({ id, ref, user_id, state, db }) => [id, ref, user_id, state, db]),
+        [[issue.id, issue.type, 'buried', 'open', 1]],
+        q,
+      );
+    }
+    assert.ok((await kinds('buried')).includes('pool'));
+    // The control: the middle of a word is not one.
+    assert.deepEqual(await kinds('uried'), ['pool']);
   });
 
   it('by a user, a payment, a checkout, a pool, a letter and what the audit log calls it', async () => {

@@ -30,6 +30,9 @@ test('what the audit log or the credit ledger calls a thing is asked for as it i
   assert.deepEqual(wordsOf('back:stripe/pi_1:2'), ['back:stripe/pi_1:2', 'stripe/pi_1']);
   assert.deepEqual(wordsOf('void:a-b'), ['void:a-b', 'a-b']);
   assert.deepEqual(wordsOf('stripe:test'), ['stripe:test']);
+  assert.deepEqual(wordsOf('webhook endpoint shop'), ['webhook endpoint shop', 'shop']);
+  assert.deepEqual(wordsOf('call site branch-7'), ['call site branch-7', 'branch-7']);
+  assert.deepEqual(wordsOf('issue 0ffb'), ['issue 0ffb', '0ffb']);
 });
 
 test('each thing is told once, by the ledger where both know it', () => {

@@ -10,6 +10,7 @@ import { providerNamed } from '#core/webhook/providers.ts';
 import { nodeHmac } from '../../src/webhook/hmac.ts';
 import { bury } from '../admin/support.ts';
 import { addSites, SECRETS as CALL_SECRETS, nowSec, signedRequest } from '../calls/support.ts';
+import { addOperator } from '../operators/support.ts';
 import { OrderWorld, secretOf } from '../orders/world.ts';
 import { TICKET_SECRET } from '../tickets/support.ts';
 import { addEndpoint, paymentEvent, SECRETS } from '../webhook/world.ts';
@@ -88,7 +89,7 @@ describe('the examples of the description', () => {
   let document: Json;
   before(async () => {
     world = await OrderWorld.start({
-      secretOf: (name) => CALL_SECRETS[name] ?? secretOf(name),
+      secretOf: (name) => CALL_SECRETS[name === 'OPS_SITE_SECRET' ? 'SITE_SECRET' : name] ?? secretOf(name),
       ticketSecrets: [TICKET_SECRET],
     });
     await fill(world);
@@ -182,6 +183,10 @@ async function fill({ db1, db2 }: OrderWorld): Promise<void> {
     { claim_id: TICKET, resource_id: crypto.randomUUID(), pool_id: POOL, user_id: 'ann', state: 'queued' },
   ]);
   await addSites(db2);
+  await db2.query(`select calls.add_site($1, '{OPS_SITE_SECRET}', true, null, 'test')`, [
+    exampleOf('GET /admin/sites/:site'),
+  ]);
+  await addOperator(db1, exampleOf('POST /admin/operators/:operator/rotate'), 'viewer');
   await addEndpoint(db2, 'whatsapp', 'whatsapp', 'queued', { verify_token_name: 'WHATSAPP_VERIFY_TOKEN' });
   await db2.query(
     `insert into public.webhook_events (id, webhook_id, event_id, status, error, payload)

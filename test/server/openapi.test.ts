@@ -143,6 +143,8 @@ describe('GET /openapi.json', () => {
     }
     const endpoint = { name: 'stripe', provider: 'stripe', secret_names: ['STRIPE_WEBHOOK_SECRET'] };
     const change = { name: 'stripe', changes: { max_attempts: 3 } };
+    const rotation = { name: 'stripe', secret_names: ['STRIPE_WEBHOOK_SECRET'] };
+    const siteRotation = { secret_names: ['SITE_SECRET'] };
     const event = paymentEvent('evt_1');
     const place = `${server.url}/webhooks/stripe`;
     const signed = await providerNamed('stripe')?.sign(
@@ -175,7 +177,19 @@ describe('GET /openapi.json', () => {
       ['POST', '/admin/claims/{claim}/release', `/admin/claims/${kept}/release`, admin, { reason: 'asked' }],
       ['POST', '/admin/webhooks/endpoints', '/admin/webhooks/endpoints', admin, endpoint],
       ['POST', '/admin/webhooks/endpoints/change', '/admin/webhooks/endpoints/change', admin, change],
+      ['POST', '/admin/webhooks/endpoints/rotate', '/admin/webhooks/endpoints/rotate', admin, rotation],
       ['GET', '/admin/webhooks/endpoints', '/admin/webhooks/endpoints', admin],
+      ['POST', '/admin/sites', '/admin/sites', admin, { site_id: 'hotel', secret_names: ['SITE_SECRET'] }],
+      ['POST', '/admin/sites/{site}', '/admin/sites/hotel', admin, { on_outage: 'accept' }],
+      ['POST', '/admin/sites/{site}/rotate', '/admin/sites/hotel/rotate', admin, siteRotation],
+      ['GET', '/admin/sites/{site}', '/admin/sites/hotel', admin],
+      ['GET', '/admin/sites/{site}', '/admin/sites/none', admin],
+      ['GET', '/admin/sites', '/admin/sites', admin],
+      ['POST', '/admin/operators', '/admin/operators', admin, { name: 'Ada', role: 'viewer' }],
+      ['POST', '/admin/operators', '/admin/operators', admin, { name: 'Ada', role: 'viewer' }],
+      ['POST', '/admin/operators/{operator}/rotate', '/admin/operators/Ada/rotate', admin, {}],
+      ['POST', '/admin/operators/{operator}/revoke', '/admin/operators/Ada/revoke', admin, {}],
+      ['GET', '/admin/operators', '/admin/operators', admin],
       ['POST', '/webhooks/{endpoint}', '/webhooks/stripe', { ...signed }, event],
       ['POST', '/webhooks/{endpoint}', '/webhooks/stripe', {}, event],
       ['GET', '/webhooks/{endpoint}', '/webhooks/stripe'],

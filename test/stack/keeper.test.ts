@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { pauseAfter } from '../../src/restart_pause.ts';
 import { type Child, startChild } from '../../src/stack/child.ts';
-import { Keeper, pauseAfter } from '../../src/stack/keeper.ts';
+import { Keeper } from '../../src/stack/keeper.ts';
 
 describe('a server that is kept running', () => {
   let dir: string;

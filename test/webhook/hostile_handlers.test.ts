@@ -8,8 +8,8 @@ import { type Handler, type Transaction, TryLater } from '#core/webhook/handlers
 import { Processor } from '#core/webhook/processor.ts';
 import { createDatabase, type Database } from '../../src/db/database.ts';
 import { createLog } from '../../src/log.ts';
+import { openWebhookStore } from '../../src/webhook/databases.ts';
 import { registerHandlers, warnOfMissingHandlers } from '../../src/webhook/handlers.ts';
-import { openWebhookStore } from '../../src/webhook/store.ts';
 import { memoryLog } from '../core/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { openSession, type Session } from '../support/sessions.ts';

@@ -1,5 +1,5 @@
 -- CONSOLE: what operators watch and change. Watching must not cost the doors anything, so nothing here counts a table that
--- may be large more than once in 10 seconds; in between numbers are estimates, and say so by being round about right.
+-- may be large more than once in 10 seconds. Between two counts, numbers are estimates.
 
 -- Promise: how many rows a table has, as the statistics know it. Second call: the same or newer. Locks: none.
 create function intake.estimated_rows(p_table regclass) returns bigint

@@ -20,12 +20,13 @@ create table audit.operators (
 
 -- Promise: a person of this name and role has this key, with an audit row. One who was revoked comes back. Raises SL001 when
 -- there is an operator of this name, and for a name or role that cannot be. Second call: SL001. Locks: the operator.
--- For the owner only, as the three that follow: no role is granted any of them.
+-- For the owner only, as the two that follow: no role is granted any of them. Definer, as they are: an owner who wants operators to be
+-- changed in the console grants them to the role of the servers, which has no rights to the tables (docs/secure.md).
 create function audit.add_operator(
   p_name text, p_role text, p_key_hash bytea, p_actor text, p_reason text default null
 )
 returns void
-language plpgsql set search_path = '' as $$
+language plpgsql security definer set search_path = '' as $$
 begin
   insert into audit.operators as o (name, role, key_hash) values (p_name, p_role, p_key_hash)
   on conflict (name) do update
@@ -49,7 +50,7 @@ $$;
 -- Promise: this key is the operator's, and the key before it no longer works; with an audit row. Raises SL001 if the operator
 -- does not exist or is revoked. Second call: another key, another audit row. Locks: the operator.
 create function audit.rotate_operator(p_name text, p_key_hash bytea, p_actor text, p_reason text default null) returns void
-language plpgsql set search_path = '' as $$
+language plpgsql security definer set search_path = '' as $$
 begin
   update audit.operators o
   set key_hash = p_key_hash, key_made_at = now()
@@ -65,7 +66,7 @@ $$;
 -- Promise: the operator's key opens nothing any more; with an audit row; true when it did. Raises SL001 when there was never
 -- such an operator. Second call: false, no audit row. Locks: the operator.
 create function audit.revoke_operator(p_name text, p_actor text, p_reason text default null) returns boolean
-language plpgsql set search_path = '' as $$
+language plpgsql security definer set search_path = '' as $$
 begin
   update audit.operators o set revoked_at = now()
   where o.name = p_name and o.revoked_at is null;
@@ -82,24 +83,25 @@ end
 $$;
 
 -- Promise: all operators by name, revoked ones too, without their keys. Second call: the same. Locks: none.
-create function audit.list_operators()
+-- Definer, as the next two: service_role has no rights to the table.
+create function public.operator_list()
 returns table (
   name text, role text, key_made_at timestamptz, last_used_at timestamptz, revoked_at timestamptz
 )
-language sql stable set search_path = '' as $$
+language sql stable security definer set search_path = '' as $$
   select o.name, o.role, o.key_made_at, o.last_used_at, o.revoked_at from audit.operators o order by o.name;
 $$;
 
 -- Promise: every operator with the hash of the key, for servers, which know their callers by it, and for the copy in DB2.
--- Second call: the same. Locks: none. Definer, as the next: service_role has no rights to the table.
+-- Second call: the same. Locks: none.
 create function public.known_operators()
 returns table (name text, role text, key_hash bytea, is_revoked boolean, age_sec double precision)
 language sql stable security definer set search_path = '' as $$
   select o.name, o.role, o.key_hash, o.revoked_at is not null, 0::double precision from audit.operators o;
 $$;
 
--- Promise: the operator was here within the last minute. Written once a minute at most, whatever is asked: a console asks every
--- second. Second call: nothing. Locks: the operator.
+-- Promise: last_used_at of the operator is at most a minute old. A console asks every second, so the row is written once a minute at
+-- most. Second call: changes nothing for a minute. Locks: the operator.
 create function public.operator_used(p_name text) returns void
 language sql security definer set search_path = '' as $$
   update audit.operators o set last_used_at = now()

@@ -1034,9 +1034,9 @@ $$;
 
 -- Promise: the claims that a void is about, as the ledger needs them for its tombstones: those that a payment bought (p_fact), or
 -- those that an operator names (p_claim_ids). Claims that were voided before are among them: a courier that died goes on.
--- A payment without a decision never buys from now on (void). One that did not buy has no claims. p_fact as in settle_payment;
--- where the order is not in this cell, p_final keeps the decision all the same, and without it SL008 is raised: ask the other
--- cells first. Raises SL015 not read committed. Second call: the same. Locks: the order, if its payment has no decision yet.
+-- A payment that bought nothing has no claims. A payment without a decision gets the decision void, and so never buys. p_fact as in
+-- settle_payment. If this cell does not have the order, p_final decides: true keeps the decision here, false raises SL008, because
+-- another cell may have it. Raises SL015 not read committed. Second call: the same. Locks: the order, if its payment has no decision yet.
 create function public.void_targets(p_fact jsonb, p_claim_ids uuid[], p_final boolean default true)
 returns table (
   claim_id uuid, resource_id uuid, pool_id text, user_id text, verified boolean, order_id uuid, payment_key text,

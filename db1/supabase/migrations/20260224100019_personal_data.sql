@@ -128,8 +128,8 @@ create table audit.erasures (
   constraint replacement_is_random check (replacement ~ '^erased:[0-9a-f]{32}$')
 );
 
--- Trigger. Promise: an erasure changes rows of the log that came before the chain, and neither when nor what was done; of later rows it
--- changes columns that an adopted log brought along, and no other. Second call: the same. Locks: none.
+-- Trigger. Promise: an erasure never changes id, time or action of a row of the log. Of a row in the chain it changes only columns that
+-- an adopted log brought along, which the seal's row_hash does not cover. Second call: the same. Locks: none.
 create function audit.refuse_sealed() returns trigger
 language plpgsql set search_path = '' as $$
 begin

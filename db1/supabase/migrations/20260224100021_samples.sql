@@ -392,9 +392,9 @@ language sql stable set search_path = '' as $$
   select coalesce(jsonb_agg(jsonb_build_array(round(extract(epoch from l.at) * 1000), l.numbers) order by l.at), '[]') from last l;
 $$;
 
--- Promise: what is remembered of the time between the two: rows of each step (below a minute of the last hour, else of 30 days), the
--- marks, the names of all parts and the rows of the one that is named. Raises SL001 where that is more than 2000 rows.
--- Second call: the same, and what is new. Locks: none.
+-- Promise: what is remembered of the time from p_from to p_to: a row for each step, the marks, the names of all parts, and the rows of
+-- p_part. Steps below a minute come from audit.samples, which go back an hour; longer ones from audit.minute_samples. Raises SL001
+-- if the time is not 1 to 2000 steps of 2 seconds to a day. Second call: the same, and what is new. Locks: none.
 create function public.read_samples(
   p_from timestamptz, p_to timestamptz, p_step_sec int, p_part text default null, p_now timestamptz default null
 ) returns jsonb

@@ -204,7 +204,7 @@ begin
   where k.session_id >= p_q and k.session_id < intake.text_end(p_q) and starts_with(k.session_id, p_q) limit p_limit;
   return query
   select 'audit', a.id::text, a.subject, null::text, a.actor, a.action, a.at, 'subject'
-  from unnest(array[p_q, 'claim ' || p_q, 'user ' || p_q, 'pool ' || p_q]) s (subject)
+  from unnest(array[p_q, 'claim ' || p_q, 'user ' || p_q, 'pool ' || p_q, 'issue ' || p_q]) s (subject)
   join audit.audit_logs a on a.subject >= s.subject and a.subject < intake.text_end(s.subject) and starts_with(a.subject, s.subject)
   limit p_limit;
   return query
@@ -218,8 +218,35 @@ begin
 end
 $$;
 
+-- Promise: up to p_limit issues, those that are open first: by the beginning of their id, by their lane or type, and by words of their
+-- lane, type or error that the text begins at; an error may be given as it was, with its numbers and names. Second call: the same,
+-- and what is new. Locks: none. The table is made by the next file.
+create function intake.search_issues(p_q text, p_limit int) returns setof intake.found
+language plpgsql stable set search_path = '' as $$
+declare
+  c_between_words constant text := '._:/-"';
+  v_ids record := intake.uuid_range(p_q);
+  -- A sign, a number or two letters stand in too many errors to say anything.
+  v_asked text[] := array(
+    select ' ' || translate(lower(a), c_between_words, '      ') from unnest(array[p_q, audit.error_shape(p_q)]) a where a ~ '[[:alpha:]]{3}'
+  );
+begin
+  return query
+  select 'issue', i.id::text, i.type, null::text, i.lane,
+    case when i.resolved_at is not null then 'resolved' when i.openings > 1 then 'reopened' else 'open' end,
+    i.last_seen_at, case when i.id between v_ids.first and v_ids.last then 'id' else 'words' end
+  from audit.issues i
+  cross join lateral (
+    select ' ' || translate(lower(concat_ws(' ', i.lane, i.type, i.error)), c_between_words, '      ') as words
+  ) t
+  where i.id between v_ids.first and v_ids.last or p_q in (i.lane, i.type)
+    or exists (select from unnest(v_asked) a where strpos(t.words, a) > 0)
+  order by i.resolved_at is not null, i.last_seen_at desc, i.id limit p_limit;
+end
+$$;
+
 -- Promise: all that this database knows by p_q: the beginning of an id, a number, the beginning of a user or of a payment, a whole
--- request id, a seat as tickets call it, a part of the name of a pool; at most p_limit of a kind and a way of finding it. Second call:
+-- request id, a seat as tickets call it, a part of the name of a pool, words of an issue; at most p_limit of a kind and a way of finding it. Second call:
 -- the same, and what is new. Locks: none. Definer, as all that follow: service_role has no rights to the tables.
 create function public.search_intake(p_q text, p_limit int default 8) returns setof intake.found
 language plpgsql stable security definer set search_path = '' as $$
@@ -238,6 +265,7 @@ begin
   return query select * from intake.search_users(p_q, p_limit);
   return query select * from intake.search_texts(p_q, p_limit);
   return query select * from intake.search_seats(p_q, p_limit);
+  return query select * from intake.search_issues(p_q, p_limit);
 end
 $$;
 
@@ -375,7 +403,7 @@ end
 $$;
 
 -- Promise: what operators did to this user here (an export, an erasure that is under way), newest first. The log names users by
--- pseudonyms: one who has no key there is not named. Second call: the same, and what is new. Locks: none.
+-- pseudonyms, so there are no rows of a user without a key. Second call: the same, and what is new. Locks: none.
 create function public.user_audit(p_user_id text, p_limit int default 20) returns setof audit.audit_logs
 language sql stable security definer set search_path = ''
 set enable_seqscan = off as $$

@@ -133,6 +133,7 @@ grant execute on function public.settle_payment(jsonb, boolean) to service_role;
 grant execute on function public.void_targets(jsonb, uuid[], boolean) to service_role;
 grant execute on function public.finish_void(uuid[], text) to service_role;
 grant execute on function public.order_details(uuid) to service_role;
+grant execute on function public.operator_list() to service_role;
 grant execute on function public.known_operators() to service_role;
 grant execute on function public.operator_used(text) to service_role;
 grant execute on function public.seal_audit(int) to service_role;

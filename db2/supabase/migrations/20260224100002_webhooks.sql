@@ -785,7 +785,7 @@ exception
 end
 $$;
 
--- Promise: the endpoint with p_changes made (rotate: {"secret_names": […]}, disable: {"is_active": false}), and an
+-- Promise: the endpoint with p_changes made (disable: {"is_active": false}; rotate: webhook.rotate_endpoint), and an
 -- audit row with what it was before. An endpoint whose on_outage is the default of its mode has, in another mode, that one's
 -- default. Raises SL031 when there is none of that name, SL001 when a change is not allowed.
 -- Second call: the same endpoint, another audit row. Locks: the endpoint.
@@ -821,5 +821,34 @@ begin
 exception
   when check_violation or not_null_violation then
     raise exception '%', sqlerrm using errcode = 'SL001';
+end
+$$;
+
+-- Promise: the names of secrets after a rotation: p_given first, each once. Those of before stay good, as far as there is room for
+-- five, because a sender changes later than we do; with p_only none of them does. Second call: the same. Locks: none.
+create function webhook.rotated(p_given text[], p_known text[], p_only boolean) returns text[]
+language sql immutable set search_path = '' as $$
+  select coalesce(array_agg(r.name order by r.place), '{}')
+  from (
+    select n.name, min(n.place) as place
+    from unnest(p_given || case when p_only then '{}' else p_known end) with ordinality n (name, place)
+    group by n.name order by 2 limit greatest(5, cardinality(p_given))
+  ) r;
+$$;
+
+-- Promise: the endpoint with p_secret_names in front of its own (webhook.rotated), as change_endpoint answers and writes it down. Two
+-- rotations at once both count: the second waits, and keeps what the first put there. Raises what change_endpoint raises.
+-- Second call: the same names, another audit row. Locks: the endpoint.
+create function webhook.rotate_endpoint(
+  p_name text, p_secret_names text[], p_only boolean, p_actor text, p_reason text default null
+)
+returns setof public.webhook_endpoints
+language plpgsql security definer set search_path = '' as $$
+declare
+  v_known text[] := (select e.secret_names from public.webhook_endpoints e where e.name = p_name for update);
+begin
+  return query
+  select * from webhook.change_endpoint(p_name,
+    jsonb_build_object('secret_names', webhook.rotated(p_secret_names, v_known, p_only)), p_actor, p_reason);
 end
 $$;

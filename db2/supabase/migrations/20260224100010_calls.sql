@@ -217,6 +217,22 @@ begin
 end
 $$;
 
+-- Promise: the site with p_secret_names in front of its own (webhook.rotated), as change_site answers and writes it down. Two rotations
+-- at once both count, as of webhook.rotate_endpoint. Second call: the same names, another audit row. Locks: the site.
+create function calls.rotate_site(
+  p_site_id text, p_secret_names text[], p_only boolean, p_actor text, p_reason text default null
+)
+returns setof public.call_sites
+language plpgsql security definer set search_path = '' as $$
+declare
+  v_known text[] := (select s.secret_names from public.call_sites s where s.site_id = p_site_id for update);
+begin
+  return query
+  select * from calls.change_site(p_site_id,
+    jsonb_build_object('secret_names', webhook.rotated(p_secret_names, v_known, p_only)), p_actor, p_reason);
+end
+$$;
+
 -- Promise: calls, newest first, filtered by what is not null, without their payloads. Page on with p_before = the last id.
 -- Second call: the same. Locks: none.
 create function calls.list_calls(

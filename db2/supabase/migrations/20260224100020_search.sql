@@ -217,8 +217,33 @@ begin
 end
 $$;
 
+-- Promise: as intake.search_issues of DB1. Second call: the same, and what is new. Locks: none. The table is made by the next file.
+create function webhook.search_issues(p_q text, p_limit int) returns setof webhook.found
+language plpgsql stable set search_path = '' as $$
+declare
+  c_between_words constant text := '._:/-"';
+  v_ids record := webhook.uuid_range(p_q);
+  -- A sign, a number or two letters stand in too many errors to say anything.
+  v_asked text[] := array(
+    select ' ' || translate(lower(a), c_between_words, '      ') from unnest(array[p_q, audit.error_shape(p_q)]) a where a ~ '[[:alpha:]]{3}'
+  );
+begin
+  return query
+  select 'issue', i.id::text, i.type, null::text, i.lane,
+    case when i.resolved_at is not null then 'resolved' when i.openings > 1 then 'reopened' else 'open' end,
+    i.last_seen_at, case when i.id between v_ids.first and v_ids.last then 'id' else 'words' end
+  from audit.issues i
+  cross join lateral (
+    select ' ' || translate(lower(concat_ws(' ', i.lane, i.type, i.error)), c_between_words, '      ') as words
+  ) t
+  where i.id between v_ids.first and v_ids.last or p_q in (i.lane, i.type)
+    or exists (select from unnest(v_asked) a where strpos(t.words, a) > 0)
+  order by i.resolved_at is not null, i.last_seen_at desc, i.id limit p_limit;
+end
+$$;
+
 -- Promise: all that the ledger knows by p_q: the beginning of an id of ours, of an event, of a payment, of a refund or of a user, a part
--- of the name of an endpoint or a call site, and what operators did to it; at most p_limit of a kind and a way of finding it.
+-- of the name of an endpoint or a call site, words of an issue, and what operators did to it; at most p_limit of a kind and a way of finding it.
 -- Second call: the same, and what is new. Locks: none. Definer, as all that follow: service_role need not have rights to the tables.
 create function public.search_ledger(p_q text, p_limit int default 8) returns setof webhook.found
 language plpgsql stable security definer set search_path = ''
@@ -230,6 +255,7 @@ begin
   return query select * from webhook.search_users(p_q, p_limit);
   return query select * from webhook.search_money(p_q, p_limit);
   return query select * from webhook.search_deliveries(p_q, p_limit);
+  return query select * from webhook.search_issues(p_q, p_limit);
   return query
   select 'endpoint', e.webhook_id::text, e.name, null::text, e.tenant, e.mode, e.created_at, 'name'
   from public.webhook_endpoints e
@@ -240,7 +266,7 @@ begin
   from public.call_sites s where strpos(lower(s.site_id), lower(p_q)) > 0 order by s.site_id limit p_limit;
   return query
   select 'audit', a.id::text, a.subject, null::text, a.actor, a.action, a.at, 'subject'
-  from unnest(array[p_q, 'claim ' || p_q, 'refund ' || p_q, 'payment ' || p_q, 'webhook event ' || p_q, 'user ' || p_q]) s (subject)
+  from unnest(array[p_q, 'claim ' || p_q, 'refund ' || p_q, 'payment ' || p_q, 'webhook event ' || p_q, 'user ' || p_q, 'issue ' || p_q]) s (subject)
   join audit.audit_logs a on a.subject >= s.subject and a.subject < webhook.text_end(s.subject) and starts_with(a.subject, s.subject)
   limit p_limit;
   if p_q ~ '^[0-9]+$' and length(p_q) <= c_most_digits then
@@ -309,8 +335,9 @@ begin
 end
 $$;
 
--- Promise: how many tickets match what is not null, as ticket_list has it: counted up to 10000, of many in one pool sampled (one page
--- in a hundred). Second call: the same, later. Locks: none.
+-- Promise: how many tickets match what is not null, as ticket_list has it, counted up to 10000. Of a large table two answers are
+-- estimates (about): all tickets, by the statistics, and the tickets of one pool, by a sample of one page in a hundred.
+-- Second call: the same, later. Locks: none.
 create function public.ticket_total(
   p_claim_id text default null,
   p_pool_id text default null,

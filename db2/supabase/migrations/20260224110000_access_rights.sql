@@ -135,6 +135,7 @@ grant execute on function webhook.list_endpoints() to service_role;
 grant execute on function webhook.doors() to service_role;
 grant execute on function webhook.add_endpoint(text, text, text[], text, jsonb, text, text, text) to service_role;
 grant execute on function webhook.change_endpoint(text, jsonb, text, text) to service_role;
+grant execute on function webhook.rotate_endpoint(text, text[], boolean, text, text) to service_role;
 grant execute on function webhook.list_secret_names() to service_role;
 grant execute on function webhook.find_secret(text) to service_role;
 grant execute on function webhook.record_events(
@@ -188,5 +189,6 @@ grant execute on function calls.record_calls(
 ) to service_role;
 grant execute on function calls.add_site(text, text[], boolean, text[], text, text, text) to service_role;
 grant execute on function calls.change_site(text, jsonb, text, text) to service_role;
+grant execute on function calls.rotate_site(text, text[], boolean, text, text) to service_role;
 grant execute on function calls.list_calls(text, text, text, uuid, int, int) to service_role;
 grant execute on function calls.show_call(uuid) to service_role;

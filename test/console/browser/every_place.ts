@@ -115,13 +115,21 @@ export class EveryPlace {
       '/dead-letters': [
         ['/dead-letters', 'members'],
         ['/dead-letters?kind=webhooks', 'No dead letters'],
+        ['/dead-letters?kind=inbox', 'the ledger has another content'],
       ],
       '/dead-letters/:letter': [[`/dead-letters/${letters[0]}`, 'Payload']],
       '/webhooks': [['/webhooks', 'stripe']],
+      '/endpoints/:endpoint': [
+        ['/endpoints/stripe', 'Save settings'],
+        ['/endpoints/lost', 'LOST_SECRET is not set'],
+      ],
       '/events': [['/events', 'checkout.session']],
       '/events/:event': [[`/events/${event}`, 'Raw body']],
       '/calls': [['/calls', 'hotel']],
       '/calls/:call': [[`/calls/${call}`, 'Signature hash']],
+      '/sites': [['/sites', 'hotel']],
+      '/sites/:site': [['/sites/hotel', 'Save settings']],
+      '/operators': [['/operators', 'vera']],
       '/audit': [
         ['/audit', 'dead letter replay'],
         ['/audit?db=2', 'ticket void'],
@@ -151,9 +159,15 @@ async function sell(world: HandWorld): Promise<{ order: Order; letters: readonly
   await world.post('/admin/claims/void', { claim_ids: [order.claims[1]], reason: 'rain', refund: true });
   await world.carry();
   await world.db2.query(`select calls.add_site('hotel', '{OPS_SITE_SECRET}', true, '{ring}', 'none', 'ann')`);
+  await world.db2.query(`insert into webhook.secret_names (name) values ('LOST_SECRET')`);
+  await world.db2.query(`select webhook.add_endpoint('lost', 'twilio', '{LOST_SECRET}', p_actor => 'ann')`);
   await world.db2.query(
     `select calls.record_calls(array['hotel', 'hotel'], array['call-1', null], array['ring', 'ring'], array['{}', '{}'],
        array[now(), now()], array['${'ab'.repeat(32)}', null])`,
   );
+  const delivery = { kind: 'call', door: 'hotel', received_at: new Date(), ids: ['call-1'], tried: 1 };
+  await world.db1.query(`insert into pgmq.q_event_inbox_dlq (vt, message) values (now(), $1)`, [
+    { ...delivery, reason: 'the ledger has another content' },
+  ]);
   return { order, letters };
 }

@@ -114,7 +114,7 @@ describe('orders in the console', { skip }, () => {
     await page.getByRole('button', { name: 'Void…' }).click();
     await page.getByLabel('Reason', { exact: true }).fill('a broken chair');
     await page.getByRole('button', { name: 'Yes, void' }).click();
-    await page.getByText('1 ticket will be void in a moment.').waitFor();
+    await page.getByText('1 void requested.').waitFor();
     await world.carry();
     await page.getByRole('button', { name: 'Refresh' }).click();
     await page.getByText('Seats on sale again').waitFor();

@@ -71,6 +71,19 @@ describe('everything is findable in the console', { skip }, () => {
     await page.context().close();
   });
 
+  it('an issue by its lane, and Enter opens it', async () => {
+    const page = await every.signIn('/');
+    const { rows } = await every.world.db1.query(`select id from public.issue_list(p_lane => 'members')`);
+    assert((await found(page, 'issue members')) > 0);
+    await page
+      .getByRole('option', { name: /members/ })
+      .first()
+      .click();
+    await page.waitForURL(`**/issues/${rows[0].id}`);
+    await page.getByText('Times opened').waitFor();
+    await page.context().close();
+  });
+
   it('by the number of a seat, as its ticket shows it to a buyer', async () => {
     const page = await every.signIn('/');
     const [claimId] = every.order.claims;
@@ -170,6 +183,60 @@ describe('everything is findable in the console', { skip }, () => {
     await page.getByRole('link', { name: 'Audit row' }).click();
     await page.getByRole('cell', { name: 'the hook is repaired' }).waitFor();
     assert.equal(await page.locator('tbody tr').count(), 1);
+    await page.context().close();
+  });
+
+  it('a claim that waits is released, and a ticket voided with a plan first, each on its own page', async () => {
+    const { rows } = await every.world.db1.query(
+      `select claim_id from public.claims where pool_id = 'many' order by claim_id limit 1`,
+    );
+    const page = await every.signIn(`/claims/${rows[0].claim_id}`);
+    await page.getByRole('button', { name: 'Release…' }).click();
+    // The server cannot say beforehand what a worker will have done by then.
+    assert.equal(await page.getByRole('button', { name: 'Dry run' }).count(), 0);
+    await page.getByLabel('Reason', { exact: true }).fill('asked by telephone');
+    await page.getByRole('button', { name: 'Yes, release' }).click();
+    await page.getByText('1 released.').waitFor();
+    await page.getByRole('button', { name: 'Release…' }).waitFor({ state: 'detached' });
+    await page.getByRole('link', { name: 'Audit row' }).click();
+    await page.getByRole('row', { name: /admin claim release .* asked by telephone/ }).waitFor();
+
+    const ticket = every.order.claims[0] ?? '';
+    await page.goto(`${every.world.server.url}/tickets/${ticket}`);
+    await page.getByRole('button', { name: 'Void…' }).click();
+    await page.getByRole('button', { name: 'Dry run' }).click();
+    await page.getByText('1 would void').waitFor();
+    const refunds = async (claim: string) =>
+      (await every.world.db2.query(`select from public.refunds_due where id like '%' || $1 || '%'`, [claim]))
+        .rowCount;
+    await page.getByLabel('Pay back what they cost').uncheck();
+    await page.getByLabel('Reason', { exact: true }).fill('a broken chair');
+    await page.getByRole('button', { name: 'Yes, void' }).click();
+    await page.getByText('1 void requested.').waitFor();
+    await page.getByRole('link', { name: 'Audit row' }).click();
+    await page.getByRole('row', { name: /admin ticket void .* a broken chair/ }).waitFor();
+    await every.world.carry();
+    await page.goto(`${every.world.server.url}/tickets/${ticket}`);
+    await page.locator('.page-title .chip', { hasText: 'void' }).waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Void…' }).count(), 0);
+    assert.equal(await refunds(ticket), 0, 'the money stays');
+    // The control: the other seat was voided with its refund.
+    assert.equal(await refunds(every.order.claims[1] ?? ''), 1);
+    await page.context().close();
+  });
+
+  it('a delivery of the inbox is replayed where it is shown, and the alarm leads there', async () => {
+    const page = await every.signIn('/');
+    await page.getByText('The ledger refused').getByRole('link', { name: 'Look at them' }).click();
+    await page.getByRole('link', { name: 'hotel' }).waitFor();
+    await page.getByRole('checkbox', { name: /^Select delivery/ }).check();
+    await page.getByRole('button', { name: 'Replay…' }).click();
+    await page.getByLabel('Reason', { exact: true }).fill('the ledger is mended');
+    await page.getByRole('button', { name: 'Yes, replay' }).click();
+    await page.getByText('1 replayed.').waitFor();
+    await page.getByText('No dead letters', { exact: true }).waitFor();
+    await page.getByRole('link', { name: 'Audit row' }).click();
+    await page.getByRole('row', { name: /admin inbox replay .* the ledger is mended/ }).waitFor();
     await page.context().close();
   });
 

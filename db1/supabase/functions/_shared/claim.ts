@@ -201,10 +201,12 @@ export class ClaimRoutes {
     const startedMs = this.#ports.now();
     const caller = await identify(this.#ports, request);
     const isBuyer = caller.role === 'anonymous' || caller.role === 'user';
-    if (isBuyer) this.#ports.admit?.(request, 1);
+    const admitted = isBuyer ? this.#ports.admit?.(request, 1) : undefined;
+    // Not awaited where there is nothing to wait for: this is the hottest path there is.
+    if (admitted !== undefined) await admitted;
     const body = readJson(request, CLAIM_BODY);
     const { quantity = 1 } = body;
-    if (isBuyer && quantity > 1) this.#ports.admit?.(request, quantity - 1);
+    if (isBuyer && quantity > 1) await this.#ports.admit?.(request, quantity - 1);
     const requestId = requestIdOf(body.request_id, request.headers['idempotency-key']);
     const userId = userIdOf(caller, body.user_id);
     const verified = caller.role !== 'anonymous';

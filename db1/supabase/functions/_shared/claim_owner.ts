@@ -10,8 +10,11 @@ import { checked } from './query.ts';
 import type { HttpRequest } from './router.ts';
 
 export interface OwnerPorts extends AuthPorts {
-  /** Throws where the buyer's address has claimed too often. Services and operators are not asked: they claim for many. */
-  admit?(request: HttpRequest, slots: number): void;
+  /**
+   * Throws where the buyer's address has claimed too often; a promise where several processes count together. Services and operators
+   * are not asked: they claim for many.
+   */
+  admit?(request: HttpRequest, slots: number): Promise<void> | undefined;
   getClaim(claimId: string, secretHash: string | null): Promise<ClaimRecord | undefined>;
   /** SHA-256, in hex. */
   hash(text: string): string | Promise<string>;
@@ -32,7 +35,7 @@ const SECRET_HEADER = 'x-claim-secret';
 export async function findOwn(ports: OwnerPorts, request: HttpRequest, claimId: string): Promise<OwnClaim> {
   const caller = await identify(ports, request);
   const isBuyer = !actsForAll(caller);
-  if (isBuyer) ports.admit?.(request, 1);
+  if (isBuyer) await ports.admit?.(request, 1);
   const { claim, isOwn, secretHash } = await findSeen(ports, caller, request, claimId);
   if (!isOwn)
     throw new HttpError('not_yours', 'It was made without a secret: only an operator can release it.');

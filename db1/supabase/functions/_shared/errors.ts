@@ -28,6 +28,11 @@ const ROWS = {
     'The role of your key does not allow this.',
     'An admin gives roles: `sluice operators list` shows them.',
   ],
+  owner_required: [
+    403,
+    'The server’s role in the database may not change the operators.',
+    'The owner of DB1 grants it (docs/secure.md#operators-in-the-console), or uses `sluice operators` with the owner’s address.',
+  ],
   not_yours: [403, 'This belongs to another user.', 'Use the token of the user it belongs to.'],
   request_conflict: [
     409,
@@ -78,6 +83,8 @@ const ROWS = {
   permanent_failure: [422, 'The event cannot take effect.', 'Its error says why; retrying will not help.'],
   unknown_endpoint: [404, 'This webhook endpoint does not exist.', 'Check the last part of the path.'],
   endpoint_exists: [409, 'An endpoint of this name exists.', 'Change it, or choose another name.'],
+  unknown_site: [404, 'This call site does not exist.', 'Check its id.'],
+  site_exists: [409, 'A call site of this id exists.', 'Rotate its secrets, or choose another id.'],
   lost_lease: [409, 'Another worker has taken this event over.', 'Your work on it does not count.'],
   bad_signature: [401, 'The signature was refused.', 'Compare the secret on both sides.'],
   handshake_refused: [403, 'The handshake was refused.', 'Compare the verify token on both sides.'],

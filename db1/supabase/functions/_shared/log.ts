@@ -18,14 +18,20 @@ function plain(name: string, value: unknown): unknown {
   return { error: value.message, code, stack: value.stack, cause: value.cause };
 }
 
-/** `level` is the least important one to write; a line comes without its end. */
-export function createLineLog(level: Level, write: (line: string) => void): Log {
+/** `level` is the least important one to write; a line comes without its end, and with the `common` fields. */
+export function createLineLog(
+  level: Level,
+  write: (line: string) => void,
+  common: Readonly<Record<string, unknown>> = {},
+): Log {
   const threshold = LEVELS.indexOf(level);
   const at =
     (own: Level) =>
     (message: string, fields: Record<string, unknown> = {}): void => {
       if (LEVELS.indexOf(own) < threshold) return;
-      write(JSON.stringify({ at: new Date().toISOString(), level: own, message, ...fields }, plain));
+      write(
+        JSON.stringify({ at: new Date().toISOString(), level: own, message, ...common, ...fields }, plain),
+      );
     };
   return {
     debugEnabled: threshold === 0,

@@ -22,7 +22,7 @@ const INCLUDED: Readonly<Record<Role, readonly Role[]>> = {
   admin: ROLES,
 };
 
-/** Least role by "METHOD /path". Operators act on claims, letters, events and pools; admins decide who may deliver events. */
+/** Least role by "METHOD /path". Operators act on claims, letters, events and pools; admins decide who may deliver events and who is an operator. */
 export const ADMIN_ROLES: Readonly<Record<string, LeastRole>> = {
   'GET /admin/session': 'anyone',
   'DELETE /admin/session': 'anyone',
@@ -57,6 +57,15 @@ export const ADMIN_ROLES: Readonly<Record<string, LeastRole>> = {
   'POST /admin/refunds/skip': 'operator',
   'GET /admin/calls': 'viewer',
   'GET /admin/calls/:id': 'viewer',
+  'GET /admin/sites': 'viewer',
+  'GET /admin/sites/:site': 'viewer',
+  'POST /admin/sites': 'admin',
+  'POST /admin/sites/:site': 'admin',
+  'POST /admin/sites/:site/rotate': 'admin',
+  'GET /admin/operators': 'viewer',
+  'POST /admin/operators': 'admin',
+  'POST /admin/operators/:operator/rotate': 'admin',
+  'POST /admin/operators/:operator/revoke': 'admin',
   'GET /admin/dlq': 'viewer',
   'GET /admin/dlq/:msg_id': 'viewer',
   'POST /admin/dlq/replay': 'operator',
@@ -68,6 +77,7 @@ export const ADMIN_ROLES: Readonly<Record<string, LeastRole>> = {
   'GET /admin/webhooks/endpoints': 'viewer',
   'POST /admin/webhooks/endpoints': 'admin',
   'POST /admin/webhooks/endpoints/change': 'admin',
+  'POST /admin/webhooks/endpoints/rotate': 'admin',
   'GET /admin/webhooks/events': 'viewer',
   'GET /admin/webhooks/events/:id': 'viewer',
   'POST /admin/webhooks/events/replay': 'operator',

@@ -3,12 +3,15 @@
 
 import type { HttpRequest } from './router.ts';
 
-/** Edge Functions have none: an instance knows neither the caller's address nor the other instances. */
+/**
+ * Edge Functions have none: an instance knows neither the caller's address nor the other instances. Where several processes count
+ * together, a promise tells.
+ */
 export interface UnsignedLimit {
   /** Counts a delivery without a valid signature. Throws the refusal where its address has sent too many of them. */
-  count(request: HttpRequest): void;
+  count(request: HttpRequest): Promise<void> | undefined;
   /** Throws likewise, and counts nothing: for a delivery that has no signature at all, before its body is read. */
-  check(request: HttpRequest): void;
+  check(request: HttpRequest): Promise<void> | undefined;
 }
 
 /** Every provider's signature stands in a header of such a name; a scheme of an endpoint's own names its header. */

@@ -1,6 +1,6 @@
 -- What anon and authenticated meet when they try anyway.
 begin;
-select plan(244);
+select plan(248);
 
 insert into public.inventory_slots (pool_id) values ('doors');
 
@@ -67,6 +67,7 @@ cross join (values
   ('select public.pool_receive(''doors'', 2, ''{}'', ''{}'', ''{}'')'),
   ('select public.pool_unpack(''doors'', 2, 0, ''eve'')'),
   ('select public.pool_sent(''doors'', 2)'),
+  ('select name from public.operator_list()'),
   ('select name from public.known_operators()'),
   ('select public.operator_used(''ann'')'),
   ('select public.seal_audit()'),

@@ -1,6 +1,6 @@
 -- service_role can do its work with the rights it has.
 begin;
-select plan(36);
+select plan(39);
 
 select lives_ok(
   $$ select tests.as_caller('service_role', null, s.statement) $$
@@ -52,6 +52,14 @@ select throws_ok(
   $$ select tests.as_caller('service_role', null, 'delete from public.slot_manifest returning slot_id') $$,
   '42501', null, 'service_role may not change the manifest'
 );
+select throws_ok(
+  format($$ select tests.as_caller('service_role', null, %L) $$, t.statement), '42501', null, 'service_role may not: ' || t.statement
+)
+from (values
+  ('select audit.add_operator(''eve'', ''admin'', sha256(''k''), ''eve'')'),
+  ('select audit.rotate_operator(''ann'', sha256(''k''), ''eve'')'),
+  ('select audit.revoke_operator(''ann'', ''eve'')')
+) t (statement);
 select is_empty($$ select from public.claims where user_id = 'eve' $$, 'the refused change has left nothing');
 select is((select count(*)::int from public.slot_manifest where pool_id = 'srv'), 4, 'the manifest is as it was');
 

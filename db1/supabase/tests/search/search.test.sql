@@ -1,6 +1,6 @@
--- One question finds claims, slots, orders, messages, letters, users, pools, operators and audit rows.
+-- One question finds claims, slots, orders, messages, letters, users, pools, issues, operators and audit rows.
 begin;
-select plan(34);
+select plan(42);
 
 select tests.empty_queues();
 insert into public.inventory_slots (pool_id) select 'search_p' from generate_series(1, 5);
@@ -110,6 +110,30 @@ select is(
 );
 select audit.add_operator('Petra Search', 'viewer', sha256('x'), 'tests');
 select is(pg_temp.kinds('petra s'), 'operator name', 'an operator by a part of the name');
+
+delete from audit.issues;
+delete from pgmq.q_intake_dlq;
+insert into pgmq.q_intake_dlq (vt, message)
+values (now(), '{"pool_id": "gala_2026", "reason": "hook_failed: the hook at 10.0.0.7 cannot be reached"}');
+select audit.note_issues(now());
+create function pg_temp.issue(p_q text) returns text language sql
+as $$ select concat_ws(' ', f.ref, f.user_id, f.state, f.why) from public.search_intake(p_q) f where f.kind = 'issue' $$;
+select is(
+  pg_temp.issue((select left(i.id::text, 8) from audit.issues i)), 'hook_failed gala_2026 open id', 'an issue by the beginning of its id'
+);
+select is(pg_temp.issue('Hook_Failed'), 'hook_failed gala_2026 open words', 'by its type, in any case');
+select is(pg_temp.issue('gala'), 'hook_failed gala_2026 open words', 'by its lane');
+select is(
+  pg_temp.issue('the hook at 192.168.1.1 cannot be'), 'hook_failed gala_2026 open words', 'by its error as it was in another failure'
+);
+select is(pg_temp.issue('reach'), 'hook_failed gala_2026 open words', 'by a word of it');
+select is(pg_temp.issue('each'), null, 'and not by the middle of a word');
+select is(pg_temp.issue('10'), null, 'nor by a number, which the shape does not keep');
+select public.issue_resolve(i.id, 'olga') from audit.issues i;
+select is(
+  (select string_agg(f.kind || ' ' || f.state, ', ' order by f.kind) from audit.issues i cross join lateral public.search_intake(i.id::text) f),
+  'audit issue_resolve, issue resolved', 'a resolved one too, with what operators did to it'
+);
 select is(pg_temp.kinds('nothing is called like this'), null, 'and nothing where nothing is');
 
 select * from finish();

@@ -1,6 +1,6 @@
--- One question finds tickets, payments, refunds, events, calls, users, endpoints, sites and audit rows.
+-- One question finds tickets, payments, refunds, events, calls, issues, users, endpoints, sites and audit rows.
 begin;
-select plan(25);
+select plan(28);
 
 select webhook.add_endpoint('stripe_live', 'stripe', '{STRIPE_SECRET}', p_actor => 'tests');
 select tests.sell_two();
@@ -60,6 +60,18 @@ select public.void_order_tickets(id, tests.targets(1)) from public.claim_outbox 
 select is(
   (select state from public.search_ledger(tests.claim_id(1)::text) where kind = 'ticket'), 'void', 'a ticket that is void is found as such'
 );
+
+insert into public.webhook_handlers (provider, event_type, kind, name) values ('shop', 'order.*', 'sql', 'public.take_order');
+insert into public.webhook_events (webhook_id, provider, event_id, event_type, status, error, payload)
+values (gen_random_uuid(), 'shop', 'evt_issue', 'order.paid', 'dead_letter', 'order 17 is not known', '{}');
+select audit.note_issues(now());
+create function pg_temp.issue(p_q text) returns text language sql
+as $$ select concat_ws(' ', f.ref, f.user_id, f.state, f.why) from public.search_ledger(p_q) f where f.kind = 'issue' $$;
+select is(
+  pg_temp.issue((select left(i.id::text, 13) from audit.issues i)), 'order.paid public.take_order open id', 'an issue by the beginning of its id'
+);
+select is(pg_temp.issue('order 18 is not'), 'order.paid public.take_order open words', 'by its error as it was in another failure');
+select is(pg_temp.issue('take_order'), 'order.paid public.take_order open words', 'and by its handler');
 select is(pg_temp.kinds('nothing is called like this'), null, 'and nothing where nothing is');
 select is((select count(*)::int from webhook.event_providers() p (p) where p = 'stripe'), 1, 'each provider of events once');
 

@@ -33,6 +33,10 @@ export interface BridgeOptions {
   readonly batches?: number;
   /** The lease is this long or the pool's visibility_timeout_sec, and is extended while the bridge works. */
   readonly leaseSec: number;
+  /** This process' part of a limit that it shares with others; all of it where left out. */
+  share?(limit: number): number;
+  /** How long it rests when there is nothing to carry and no notice wakes it; the lease worker's own where left out. */
+  readonly idleMs?: number;
 }
 
 /** A third of the lease: two heartbeats may fail before it runs out. */
@@ -61,12 +65,12 @@ export class Bridge {
 
   constructor(ports: BridgePorts, options: BridgeOptions) {
     const { intake, log, metrics, now } = ports;
-    const { batchSize, batches = 1, leaseSec } = options;
+    const { batchSize, batches = 1, leaseSec, share, idleMs } = options;
     this.#ports = ports;
     this.#options = options;
     this.#targets = new Targets({
       now,
-      limitOf: (target) => limitOf(target, batchSize * batches),
+      limitOf: (target) => limitOf(target, batchSize * batches, share),
       onChange: (target, isDown) =>
         metrics.count('sluice_bridge_breaker_open', { target: labelOfTarget(target) }, isDown ? 1 : -1),
     });
@@ -83,6 +87,7 @@ export class Bridge {
         groupOf: ({ message }) => String((message as { pool_id?: unknown } | null)?.pool_id),
         extend: (messages) => intake.extend(messages, leaseSec),
         heartbeatMs: (leaseSec * 1000) / HEARTBEATS_PER_LEASE,
+        ...(idleMs !== undefined && { idleMs }),
         work: (group, signal) => this.#carry(group, signal),
       },
       { targets: this.#targets, now, log },
@@ -110,8 +115,11 @@ export class Bridge {
   }
 
   #turnsOf(functionName: string): Limiter {
-    const turns = this.#turns.get(functionName) ?? new Limiter(FUNCTION_CALLS_AT_ONCE);
-    this.#turns.set(functionName, turns);
+    let turns = this.#turns.get(functionName);
+    if (turns === undefined) {
+      turns = new Limiter(this.#options.share?.(FUNCTION_CALLS_AT_ONCE) ?? FUNCTION_CALLS_AT_ONCE);
+      this.#turns.set(functionName, turns);
+    }
     return turns;
   }
 

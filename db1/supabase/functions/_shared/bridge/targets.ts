@@ -35,7 +35,11 @@ export function hasHook({ validation_webhook_url, commit_webhook_url }: Calls): 
   return validation_webhook_url !== null || commit_webhook_url !== null;
 }
 
-/** Messages that one target has under way; the ledger takes batches. */
-export function limitOf(target: string, ledgerLimit: number): number {
-  return target === LEDGER ? ledgerLimit : CALL_LIMIT;
+/** Messages that one target has under way; the ledger takes batches. `share` is this process' part of a limit. */
+export function limitOf(
+  target: string,
+  ledgerLimit: number,
+  share: (limit: number) => number = (limit) => limit,
+): number {
+  return target === LEDGER ? ledgerLimit : share(CALL_LIMIT);
 }

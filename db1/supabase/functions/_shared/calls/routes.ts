@@ -115,7 +115,7 @@ export class CallRoutes {
   /** A sender of a large body is refused early where its site does not exist, and can tell from the time that it does not. */
   async #checkSite(request: HttpRequest): Promise<undefined> {
     await this.#inTime(this.#findSite(request), () => NO_SITE);
-    if (request.headers[SIGNATURE_HEADER] === undefined) this.#ports.unsigned?.check(request);
+    if (request.headers[SIGNATURE_HEADER] === undefined) await this.#ports.unsigned?.check(request);
   }
 
   /** What was made of the request, unless it takes too long. A failure is counted. */
@@ -139,7 +139,7 @@ export class CallRoutes {
     if (site?.is_active === true) return site;
     // The same answer as for a site with a bad signature, so that a caller cannot find out which sites exist.
     const refusal = await this.#refusalOf(request, String(siteId), []);
-    throw this.#refused(request, NO_SITE, 'unknown_site', refusal);
+    throw await this.#refused(request, NO_SITE, 'unknown_site', refusal);
   }
 
   async #read(request: HttpRequest, site: CallSite): Promise<Call> {
@@ -154,7 +154,7 @@ export class CallRoutes {
   async #verify(request: HttpRequest, site: CallSite): Promise<string | null> {
     const signature = request.headers[SIGNATURE_HEADER];
     if (signature === undefined && !site.require_signature) {
-      this.#ports.unsigned?.count(request);
+      await this.#ports.unsigned?.count(request);
       return null;
     }
     const { hmac, log } = this.#ports;
@@ -164,8 +164,8 @@ export class CallRoutes {
     const refusal = await this.#refusalOf(request, site.site_id, secrets);
     if (refusal === undefined) return hashOfSignature(String(signature), hmac);
     if (refusal !== 'bad_signature' || secrets.length > 0)
-      throw this.#refused(request, site.site_id, refusal);
-    throw this.#refused(request, site.site_id, 'no_secret', refusal);
+      throw await this.#refused(request, site.site_id, refusal);
+    throw await this.#refused(request, site.site_id, 'no_secret', refusal);
   }
 
   async #refusalOf(
@@ -231,9 +231,14 @@ export class CallRoutes {
     return jsonResponse(200, { status: 'noop', reason: 'idempotent_conflict' });
   }
 
-  /** `reason` is for the metrics, `told` for the sender. Throws where the sender's address has been refused too often. */
-  #refused(request: HttpRequest, site: string, reason: Refusal, told: Refusal = reason): HttpError {
-    this.#ports.unsigned?.count(request);
+  /** `reason` is for the metrics, `told` for the sender. Rejects where the sender's address has been refused too often. */
+  async #refused(
+    request: HttpRequest,
+    site: string,
+    reason: Refusal,
+    told: Refusal = reason,
+  ): Promise<HttpError> {
+    await this.#ports.unsigned?.count(request);
     this.#count(site, 'refused', reason);
     return new HttpError('bad_signature', HINTS[told]);
   }

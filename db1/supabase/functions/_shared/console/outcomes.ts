@@ -14,9 +14,9 @@ const DONE: ReadonlySet<string> = new Set([
   'would_skip',
   'would_send',
   'due',
-  'would_void',
   'void_requested',
   'voided',
+  'released',
   'resolved',
   'would_resolve',
 ]);

@@ -19,6 +19,8 @@ const ORDER = '019c8f5e-2a00-7abc-8def-0123456789ac';
 const TICKET = '019c8f5e-2a00-7abc-8def-0123456789ad';
 const EVENT = '8d7f4c1e-52c3-4b0e-9b8e-3f1d2a6c7b50';
 const CALL = '5e0c9a34-1f77-4c55-8a0b-6d2e9f4b8c11';
+const SITE = 'hotel';
+const OPERATOR = 'Ada Lovelace';
 const REFUND = 'settle:stripe/pi_1';
 const ISSUE = '0ffbd818-fb3c-7289-8862-e4826795fa04';
 const LETTER = '7';
@@ -102,6 +104,10 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     id: 'changeEndpoint',
     body: { name: 'stripe', changes: { max_attempts: 5 } },
   },
+  'POST /admin/webhooks/endpoints/rotate': {
+    id: 'rotateEndpoint',
+    body: { name: 'stripe', secret_names: ['STRIPE_WEBHOOK_SECRET'], ...WHY },
+  },
   'GET /admin/webhooks/events': { id: 'searchEvents', query: { status: 'dead_letter' } },
   'GET /admin/webhooks/events/:id': { id: 'getEvent', path: EVENT },
   'POST /admin/webhooks/events/replay': { id: 'replayEvents', body: EVENTS },
@@ -113,6 +119,22 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   'GET /admin/calls': { id: 'searchCalls', query: { kind: 'ring' } },
   'GET /admin/calls/:id': { id: 'getCall', path: CALL },
+  'GET /admin/sites': { id: 'listSites' },
+  'POST /admin/sites': {
+    id: 'addSite',
+    body: { site_id: 'branch-7', secret_names: ['OPS_SITE_SECRET'], kinds: ['ring', 'hangup'] },
+  },
+  'GET /admin/sites/:site': { id: 'getSite', path: SITE },
+  'POST /admin/sites/:site': { id: 'changeSite', path: SITE, body: { on_outage: 'accept', ...WHY } },
+  'POST /admin/sites/:site/rotate': {
+    id: 'rotateSite',
+    path: SITE,
+    body: { secret_names: ['OPS_SITE_SECRET'], ...WHY },
+  },
+  'GET /admin/operators': { id: 'listOperators' },
+  'POST /admin/operators': { id: 'addOperator', body: { name: 'Zoë Müller', role: 'viewer' } },
+  'POST /admin/operators/:operator/rotate': { id: 'rotateOperator', path: OPERATOR, body: WHY },
+  'POST /admin/operators/:operator/revoke': { id: 'revokeOperator', path: OPERATOR, body: WHY },
   'GET /admin/search': { id: 'search', query: { q: USER } },
   'GET /admin/totals/:list': { id: 'countRows', path: 'claims' },
   'GET /admin/export/:list': { id: 'exportRows', path: 'claims', query: { format: 'csv' } },

@@ -2,6 +2,7 @@
 
 import { AUDIT_QUERY } from '../console/audit.ts';
 import { CLAIM_QUERY, RELEASE_BODY } from '../console/claims.ts';
+import { OPERATOR_ADD_BODY, OPERATOR_BODY } from '../console/operators.ts';
 import { POOL_DETAILS_BODY } from '../console/pool_details.ts';
 import { POOL_CHANGE_BODY, POOL_CREATE_BODY, POOL_QUERY } from '../console/pools.ts';
 import { SAMPLES_QUERY } from '../console/samples_route.ts';
@@ -166,6 +167,14 @@ export const OPERATOR_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     changed: { type: 'object', description: 'Rows changed, by database and table.' },
     waits_for: { ...TEXT_OR_NULL, description: 'What a worker has now, where status is working.' },
   }),
+  Operator: shape({
+    name: TEXT,
+    role: { ...TEXT, description: 'viewer, scanner, operator or admin' },
+    key_made_at: TEXT,
+    last_used_at: TEXT_OR_NULL,
+    revoked_at: { ...TEXT_OR_NULL, description: 'Null: the key opens what the role allows.' },
+  }),
+  OperatorKey: shape({ name: TEXT, key: { ...TEXT, description: 'It is not shown again.' } }),
   HealthCheck: shape({ kind: TEXT, name: TEXT, status: TEXT, summary: TEXT, detail: ANYTHING }),
   LiveSample: shape({
     at: TEXT,
@@ -230,6 +239,7 @@ export const OPERATOR_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
 };
 
 const POOL_ID = 'The pool.';
+const OPERATOR_NAME = 'The name.';
 
 /** Routes for operators under one tag: those that read, and those that change something. */
 export function operators(tag: string) {
@@ -258,6 +268,7 @@ const claims = operators('admin: claims');
 const letters = operators('admin: dead letters');
 const tickets = operators('tickets');
 const users = operators('admin: users');
+const people = operators('admin: operators');
 
 const RESULTS = resultsOf('DeadLetterResult');
 
@@ -349,6 +360,22 @@ export const OPERATOR_DESCRIPTIONS: Descriptions = {
       202: { description: 'Not yet: ask again, and it goes on.', schema: ref('Erasure') },
     },
     { body: ERASE_BODY, errors: ['cell_unavailable'] },
+  ),
+  'GET /admin/operators': people.reads('The people with keys, without their keys', page('Operator')),
+  'POST /admin/operators': people.changes(
+    'Add a person, and make a key',
+    { 201: { description: 'Added; a revoked person comes back.', schema: ref('OperatorKey') } },
+    { body: OPERATOR_ADD_BODY, errors: ['owner_required'] },
+  ),
+  'POST /admin/operators/:operator/rotate': people.changes(
+    'Make a new key; the old one and its sessions end within a second',
+    { 200: { description: 'Rotated.', schema: ref('OperatorKey') } },
+    { parameter: OPERATOR_NAME, body: OPERATOR_BODY, errors: ['owner_required'] },
+  ),
+  'POST /admin/operators/:operator/revoke': people.changes(
+    'End a key and its sessions within a second',
+    { 200: { description: 'Revoked, now or before.', schema: shape({ name: TEXT, revoked: FLAG }) } },
+    { parameter: OPERATOR_NAME, body: OPERATOR_BODY, errors: ['owner_required'] },
   ),
   'GET /admin/audit': general.reads('What operators did, newest first', page('AuditRow'), {
     query: AUDIT_QUERY,

@@ -1,10 +1,11 @@
 // The doors of providers and call sites, and what operators see of them, described.
 
 import { CALL_BODY } from '../calls/body.ts';
+import { SITE_ADD_BODY, SITE_CHANGE_BODY, SITE_QUERY, SITE_ROTATE_BODY } from '../calls/operators.ts';
 import { CALL_QUERY } from '../console/calls.ts';
 import { INBOX_BODY, INBOX_QUERY } from '../inbox/operators.ts';
 import { EVENTS_QUERY, REPLAY_BODY, SKIP_BODY } from '../webhook/admin.ts';
-import { ADD_BODY, CHANGE_BODY } from '../webhook/endpoint_settings.ts';
+import { ADD_BODY, CHANGE_BODY, ROTATE_BODY } from '../webhook/endpoint_settings.ts';
 import { NAME_BODY, PAYMENTS_QUERY } from '../webhook/unnamed_payments.ts';
 import type { AnswerSchema, Descriptions } from './document.ts';
 import { listIn, operators, page, ref, resultsOf } from './operators.ts';
@@ -120,6 +121,16 @@ export const PROVIDER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     disputed: COUNT_OR_NULL,
     changes: COUNT,
   }),
+  CallSite: shape({
+    site_id: TEXT,
+    secret_names: { type: 'array', items: TEXT },
+    require_signature: FLAG,
+    kinds: { type: ['array', 'null'], items: TEXT, description: 'Null is any.' },
+    is_active: FLAG,
+    on_outage: { ...TEXT, description: 'refuse or accept: what a call is answered while DB2 is away.' },
+    created_at: TEXT,
+    secret_fault: { ...TEXT_OR_NULL, description: 'Why the server cannot use one of its secrets.' },
+  }),
   Call: shape({ ...CALL, is_signed: FLAG }),
   CallWithPayload: shape({ ...CALL, payload: ANYTHING_OR_NULL, signature_hash: TEXT_OR_NULL }),
 };
@@ -133,6 +144,8 @@ const CALL_ANSWER: AnswerSchema = {
 const RESULTS = resultsOf('EventResult');
 const webhooks = operators('admin: webhooks');
 const calls = operators('admin: calls');
+const SITE_ID = 'Its id.';
+const CHANGED_SITE = { 200: { description: 'Changed.', schema: ref('CallSite') } };
 
 export const PROVIDER_DESCRIPTIONS: Descriptions = {
   'POST /webhooks/:endpoint': {
@@ -221,6 +234,11 @@ export const PROVIDER_DESCRIPTIONS: Descriptions = {
     { 200: { description: 'Changed.', schema: ref('Endpoint') } },
     { body: CHANGE_BODY, errors: ['unknown_endpoint'] },
   ),
+  'POST /admin/webhooks/endpoints/rotate': webhooks.changes(
+    'Put new secrets of an endpoint first; those of before stay good until a rotation with `only`',
+    { 200: { description: 'Rotated.', schema: ref('Endpoint') } },
+    { body: ROTATE_BODY, errors: ['unknown_endpoint'] },
+  ),
   'GET /admin/webhooks/events': webhooks.reads(
     'Stored events, newest first, without payloads',
     listIn('events', 'Event'),
@@ -245,6 +263,28 @@ export const PROVIDER_DESCRIPTIONS: Descriptions = {
     body: REPLAY_BODY,
   }),
   'POST /admin/webhooks/events/skip': webhooks.changes('Set events aside', RESULTS, { body: SKIP_BODY }),
+  'GET /admin/sites': calls.reads('Call sites; names of secrets, never secrets', page('CallSite'), {
+    query: SITE_QUERY,
+  }),
+  'POST /admin/sites': calls.changes(
+    'Add a call site',
+    { 201: { description: 'Added.', schema: ref('CallSite') } },
+    { body: SITE_ADD_BODY, errors: ['site_exists'] },
+  ),
+  'GET /admin/sites/:site': calls.reads('One call site', ref('CallSite'), {
+    parameter: SITE_ID,
+    errors: ['unknown_site', 'invalid_input'],
+  }),
+  'POST /admin/sites/:site': calls.changes('Change a call site', CHANGED_SITE, {
+    parameter: SITE_ID,
+    body: SITE_CHANGE_BODY,
+    errors: ['unknown_site'],
+  }),
+  'POST /admin/sites/:site/rotate': calls.changes(
+    'Put new secrets of a call site first; those of before stay good until a rotation with `only`',
+    CHANGED_SITE,
+    { parameter: SITE_ID, body: SITE_ROTATE_BODY, errors: ['unknown_site'] },
+  ),
   'GET /admin/calls': calls.reads('Call events, newest first, without payloads', page('Call'), {
     query: CALL_QUERY,
   }),

@@ -5,6 +5,7 @@
 import type { CallFunction } from '../call_function.ts';
 import { canWait } from '../failure.ts';
 import type { Outcomes, Report } from '../lease_worker.ts';
+import { Limiter } from '../limiter.ts';
 import type { Clock, Log, Metrics } from '../ports.ts';
 import { OrderLane, outagePauseSec } from './lane.ts';
 import { PaymentError, type Payments, type PaymentsOf, type Session, type StripeObject } from './ports.ts';
@@ -40,7 +41,10 @@ export interface CloserPorts {
 
 /** Longer than two calls of Stripe that both give up. */
 const LEASE_SEC = 30;
-const BATCH = 20;
+/** Rows that share a look through Stripe's list. Three rounds of two slow calls, at CALLS_AT_ONCE, end within the lease. */
+const BATCH = 60;
+/** Stripe allows a hundred requests a second. */
+const CALLS_AT_ONCE = 20;
 /** Holds end in seconds. */
 const IDLE_MS = 1_000;
 const STRIPE = 'Stripe';
@@ -53,6 +57,7 @@ const CLOCK_MARGIN_MS = 10 * 60 * 1_000;
 export class Closer {
   readonly #ports: CloserPorts;
   readonly #lane: OrderLane<CheckoutRow>;
+  readonly #calls = new Limiter(CALLS_AT_ONCE);
 
   constructor(ports: CloserPorts, leaseSec = LEASE_SEC) {
     const { db1, now, metrics, log } = ports;
@@ -87,7 +92,7 @@ export class Closer {
     if (signal.aborted) return this.#later(row, 'handed_back', 0);
     const { breaker } = this.#lane.targets.of(STRIPE);
     try {
-      const payments = await this.#ports.paymentsOf(row.tenant, row.livemode);
+      const payments = this.#limited(await this.#ports.paymentsOf(row.tenant, row.livemode));
       const session = await this.#sessionOf(row, payments);
       const state = session === undefined ? 'expired' : await stateOf(session, payments);
       breaker.succeeded();
@@ -104,6 +109,23 @@ export class Closer {
       const outcome = error instanceof PaymentError ? error.kind : isAway ? 'outage' : 'failed';
       return this.#later(row, outcome, isAway ? outagePauseSec(row.attempts) : this.#pause(row));
     }
+  }
+
+  /** Some calls at once, none once Stripe was found down. Looks through its list are shared already. */
+  #limited(payments: Payments): Payments {
+    const { breaker } = this.#lane.targets.of(STRIPE);
+    const limit = <Answer>(call: () => Promise<Answer>): Promise<Answer> =>
+      this.#calls.run(() => {
+        if (breaker.openUntilMs > 0) throw new PaymentError('outage', 'Stripe was down a moment ago');
+        return call();
+      });
+    return {
+      ...payments,
+      createSession: (params, key) => limit(() => payments.createSession(params, key)),
+      showSession: (id) => limit(() => payments.showSession(id)),
+      expireSession: (id) => limit(() => payments.expireSession(id)),
+      standingOf: (intent) => limit(() => payments.standingOf(intent)),
+    };
   }
 
   /** The session as Stripe has it now, ended where it was open; undefined where there is none and never will be. */

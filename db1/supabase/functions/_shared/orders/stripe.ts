@@ -1,6 +1,7 @@
 // Stripe as paid orders see it, on top of its own package. The package comes in: Node and the Edge Functions import it from
 // different places. It must not try again by itself (maxNetworkRetries 0): leases and breakers do.
 
+import { Coalescer } from '../coalescer.ts';
 import { type ApiUrls, apiUrl } from '../webhook/backfill/sources.ts';
 import { stripe as source } from '../webhook/backfill/stripe.ts';
 import {
@@ -57,6 +58,8 @@ export type StripeOptions = ReturnType<typeof stripeOptions>;
 
 export function createPayments(stripe: StripeClient): Payments {
   const { sessions } = stripe.checkout;
+  // A look that has begun may have passed a session by: requests that arrive during one share the next.
+  const looks = new Coalescer((wanted: Wanted[]) => asked(() => lookFor(wanted, sessions)));
   const show = (id: string) => asked(async () => sessionOf(await sessions.retrieve(id)));
   const refundsOf = (payment: string) =>
     asked(async () => {
@@ -70,16 +73,7 @@ export function createPayments(stripe: StripeClient): Payments {
     refundsOf,
     createSession: (params, idempotencyKey) =>
       asked(async () => sessionOf(await sessions.create(params as never, { idempotencyKey }))),
-    // Stripe's list takes no client_reference_id: it is looked through.
-    findSession: (checkout, sinceMs) =>
-      asked(async () => {
-        const created = { gte: Math.floor(sinceMs / 1_000) };
-        for await (const one of sessions.list({ created, limit: PAGE })) {
-          const { metadata } = one as { metadata?: Record<string, unknown> | null };
-          if (metadata?.checkout === checkout) return sessionOf(one);
-        }
-        return undefined;
-      }),
+    findSession: (checkout, sinceMs) => looks.submit({ checkout, sinceMs }),
     async expireSession(id) {
       try {
         return await asked(async () => sessionOf(await sessions.expire(id)));
@@ -111,6 +105,28 @@ export function createPayments(stripe: StripeClient): Payments {
         return (await stripe.refunds.create(params as never, { idempotencyKey })) as StripeObject;
       }),
   };
+}
+
+interface Wanted {
+  readonly checkout: string;
+  readonly sinceMs: number;
+}
+
+/** Stripe's list takes no metadata, so it is looked through, once for all: ten thousand looks of a hundred pages would take hours. */
+async function lookFor(
+  wanted: readonly Wanted[],
+  sessions: StripeClient['checkout']['sessions'],
+): Promise<(Session | undefined)[]> {
+  const names = new Set<unknown>(wanted.map(({ checkout }) => checkout));
+  const gte = Math.floor(Math.min(...wanted.map(({ sinceMs }) => sinceMs)) / 1_000);
+  const found = new Map<unknown, Session>();
+  for await (const one of sessions.list({ created: { gte }, limit: PAGE })) {
+    const { metadata } = one as { metadata?: StripeObject | null };
+    if (!names.has(metadata?.checkout)) continue;
+    found.set(metadata?.checkout, sessionOf(one));
+    if (found.size === names.size) break;
+  }
+  return wanted.map(({ checkout }) => found.get(checkout));
 }
 
 export function isRefused(error: unknown): boolean {

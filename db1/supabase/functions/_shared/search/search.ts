@@ -19,6 +19,7 @@ export const KINDS = [
   'refund',
   'event',
   'call',
+  'issue',
   'dead_letter',
   'message',
   'slot',
@@ -36,10 +37,10 @@ export interface Found {
   readonly kind: Kind;
   /** What its page is called by. */
   readonly id: string;
-  /** What it leads to, where it has no page of its own; of an event its own id, of an audit row its subject. */
+  /** What it leads to, where it has no page of its own; of an event its own id, of an issue its type, of an audit row its subject. */
   readonly ref: string | null;
   readonly pool_id: string | null;
-  /** Of an event the tenant, of a call the site, of an audit row the actor. */
+  /** Of an event the tenant, of a call the site, of an issue its lane, of an audit row the actor. */
   readonly user_id: string | null;
   readonly state: string | null;
   readonly at: string | null;
@@ -86,7 +87,7 @@ export const SEARCH_QUERY = {
       minLength: 1,
       maxLength: MAX_CHARS,
       description:
-        'A whole id or its beginning (of a uuid four digits or more); a user, a payment, an event id, a request id, a pool, an order; a seat as its ticket calls it.',
+        'A whole id or its beginning (of a uuid four digits or more); a user, a payment, an event id, a request id, a pool, an order; a seat as its ticket calls it; a part of the type, the lane or the error of an issue.',
     },
     limit: { type: 'integer', minimum: 1, maximum: 100, description: 'Of each kind.' },
   },
@@ -123,7 +124,7 @@ export function cleaned(given: string): string {
 
 /** How the audit log calls what something was done to, and the credit ledger what a row is about (void:<claim>, back:<payment>:2). */
 const SUBJECTS = [
-  /^(?:claim|order|ticket|message|dead letter|refund|payment|webhook event|event|call|pool|user|endpoint|operator) (.+)$/i,
+  /^(?:claim|order|ticket|message|dead letter|refund|payment|webhook event|event|call site|call|issue|pool|user|webhook endpoint|endpoint|operator) (.+)$/i,
   /^(?:settle|void|back):(.+?)(?::\d+)?$/,
 ];
 

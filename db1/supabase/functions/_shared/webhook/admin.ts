@@ -6,7 +6,13 @@ import { type Authorize, type OperatorRoute, operatorRoutes, REASON, UUID } from
 import { checked, readQuery } from '../query.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse, readJson } from '../router.ts';
 import type { FromSchema, Schema } from '../schema.ts';
-import { ADD_BODY, CHANGE_BODY, completeEndpoint, completeSettings } from './endpoint_settings.ts';
+import {
+  ADD_BODY,
+  CHANGE_BODY,
+  completeEndpoint,
+  completeSettings,
+  ROTATE_BODY,
+} from './endpoint_settings.ts';
 import type { EndpointRow, EventFilter, OperatorStore, Signed } from './operators.ts';
 import type { EventStatus } from './ports.ts';
 import { providerNamed } from './providers.ts';
@@ -120,6 +126,7 @@ export class WebhookAdminRoutes {
       ['GET', '/endpoints', (request) => this.#listEndpoints(request)],
       ['POST', '/endpoints', (request) => this.#addEndpoint(request)],
       ['POST', '/endpoints/change', (request) => this.#changeEndpoint(request)],
+      ['POST', '/endpoints/rotate', (request) => this.#rotateEndpoint(request)],
       ['GET', '/events', (request) => this.#listEvents(request)],
       ['POST', '/events/replay', (request) => this.#replay(request)],
       ['POST', '/events/skip', (request) => this.#skip(request)],
@@ -131,6 +138,12 @@ export class WebhookAdminRoutes {
     await this.#ports.authorize(request);
     const endpoints = await this.#ports.store.listEndpoints();
     return jsonResponse(200, { endpoints: await Promise.all(endpoints.map((one) => this.#withFault(one))) });
+  }
+
+  async #known(name: string): Promise<EndpointRow> {
+    const known = await this.#ports.store.findEndpoint(name);
+    if (known === undefined) throw new HttpError('unknown_endpoint');
+    return known;
   }
 
   async #addEndpoint(request: HttpRequest): Promise<HttpResponse> {
@@ -145,12 +158,21 @@ export class WebhookAdminRoutes {
   async #changeEndpoint(request: HttpRequest): Promise<HttpResponse> {
     const actor = await this.#ports.authorize(request);
     const { name, changes, reason = null } = readJson(request, CHANGE_BODY);
+    const { provider } = await this.#known(name);
+    await this.#requireSecrets(provider, changes);
     const by: Signed = { actor, reason };
-    const { store } = this.#ports;
-    const known = await store.findEndpoint(name);
-    if (known !== undefined) await this.#requireSecrets(known.provider, changes);
-    const changed = await store.changeEndpoint(name, completeSettings(changes), by);
+    const changed = await this.#ports.store.changeEndpoint(name, completeSettings(changes), by);
     return jsonResponse(200, await this.#withFault(changed));
+  }
+
+  async #rotateEndpoint(request: HttpRequest): Promise<HttpResponse> {
+    const actor = await this.#ports.authorize(request);
+    const { name, secret_names, only = false, reason = null } = readJson(request, ROTATE_BODY);
+    const { provider } = await this.#known(name);
+    await this.#requireSecrets(provider, { secret_names });
+    const rotation = { secretNames: secret_names, only };
+    const rotated = await this.#ports.store.rotateEndpoint(name, rotation, { actor, reason });
+    return jsonResponse(200, await this.#withFault(rotated));
   }
 
   /** Secrets that are named now must exist; those named before may be missing, and the list says so. */

@@ -81,6 +81,20 @@ export const CHANGE_BODY = {
   additionalProperties: false,
 } as const satisfies Schema;
 
+/** What a rotation says beside whose secrets they are. */
+export const ROTATION = {
+  secret_names: { ...SETTINGS.secret_names, description: 'New ones, newest first; they go in front.' },
+  only: { type: 'boolean', description: 'Makes the secrets of before invalid. Where left out they stay.' },
+  reason: REASON,
+} as const;
+
+export const ROTATE_BODY = {
+  type: 'object',
+  properties: { name: NAME, ...ROTATION },
+  required: ['name', 'secret_names'],
+  additionalProperties: false,
+} as const satisfies Schema;
+
 export type NewEndpoint = FromSchema<typeof NEW_ENDPOINT>;
 export type EndpointSettings = FromSchema<typeof ENDPOINT_SETTINGS>;
 

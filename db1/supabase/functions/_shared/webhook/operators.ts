@@ -24,7 +24,15 @@ export interface EndpointRow {
   readonly secret_names: readonly string[];
   readonly verify_token_name: string | null;
   readonly api_key_name: string | null;
+  readonly public_url: string | null;
+  /** How the provider hmac signs here. */
+  readonly scheme: Readonly<Record<string, unknown>> | null;
   readonly max_attempts: number;
+  readonly backoff_cap_sec: number;
+  readonly lease_sec: number;
+  readonly max_body_bytes: number;
+  /** Null where the general retention counts. */
+  readonly keep_payload_days: number | null;
   readonly is_active: boolean;
   readonly created_at: string;
   /** Why one of its secrets cannot be used; only the server that answers knows. */
@@ -138,11 +146,22 @@ export interface Signed {
   readonly reason: string | null;
 }
 
+/** New names of secrets go in front of those of before, which stay good until a rotation with `only`. */
+export interface Rotation {
+  readonly secretNames: readonly string[];
+  readonly only: boolean;
+}
+
+export function rotationArgs({ secretNames, only }: Rotation, { actor, reason }: Signed) {
+  return { p_secret_names: secretNames, p_only: only, p_actor: actor, p_reason: reason };
+}
+
 export interface OperatorStore {
   listEndpoints(): Promise<EndpointRow[]>;
   findEndpoint(name: string): Promise<EndpointRow | undefined>;
   addEndpoint(endpoint: NewEndpoint, by: Signed): Promise<EndpointRow>;
   changeEndpoint(name: string, changes: EndpointSettings, by: Signed): Promise<EndpointRow>;
+  rotateEndpoint(name: string, rotation: Rotation, by: Signed): Promise<EndpointRow>;
   listEvents(filter: EventFilter): Promise<EventRow[]>;
   showEvent(id: string): Promise<EventDetails | undefined>;
   eventLinks(id: string): Promise<EventLinks>;
@@ -177,6 +196,11 @@ export function createOperatorStore(call: CallFunction): OperatorStore {
     async changeEndpoint(name, changes, { actor, reason }) {
       const args = { p_name: name, p_changes: changes, p_actor: actor, p_reason: reason };
       const [endpoint] = await withRules(call<EndpointRow>('change_endpoint', args));
+      return present(endpoint);
+    },
+    async rotateEndpoint(name, rotation, by) {
+      const args = { p_name: name, ...rotationArgs(rotation, by) };
+      const [endpoint] = await withRules(call<EndpointRow>('rotate_endpoint', args));
       return present(endpoint);
     },
     listEvents: (filter) =>

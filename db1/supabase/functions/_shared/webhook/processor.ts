@@ -41,6 +41,8 @@ export interface ProcessorPorts {
   readonly metrics: Metrics;
   readonly tracer?: Tracer;
   readonly now: Clock;
+  /** How long it rests when nothing is due and no notice wakes it; the lease worker's own where left out. */
+  readonly idleMs?: number;
 }
 
 /** TypeScript handlers mostly wait for other services; so many events of one handler may wait side by side. */
@@ -68,7 +70,7 @@ export class Processor {
     this.#ports = ports;
     this.#batchSize = batchSize;
     this.#sizes = createSetSizes(batchSize);
-    const { store, log, now } = ports;
+    const { store, log, now, idleMs } = ports;
     this.#targets = new Targets({
       now,
       limitOf: (name) => this.#limitOf(name),
@@ -85,6 +87,7 @@ export class Processor {
         groupOf: ({ handler_kind }) => (handler_kind === 'typescript' ? 'here' : 'sql'),
         extend: (events) => store.extend(events),
         heartbeatMs: HEARTBEAT_MS,
+        ...(idleMs !== undefined && { idleMs }),
         work: (group, signal) => this.#work(group, signal),
       },
       { targets: this.#targets, now, log },

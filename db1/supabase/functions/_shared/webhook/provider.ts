@@ -105,8 +105,8 @@ export interface Provider {
   /** After verification: what the provider wants to hear back before it sends events; undefined for an event. */
   challenge?(request: SignedRequest): string | undefined;
   /**
-   * Of events that have been recorded: what their 2xx has to look like where the provider reads it. `empty` is the body where
-   * no handler gave another; undefined: our own JSON will do.
+   * The form of the 2xx for these recorded events, for a provider that reads it (Twilio reads TwiML). Its `empty` is the body if no
+   * handler gave another. Undefined: the provider reads only the status, and gets our own JSON.
    */
   reply?(events: readonly ReadEvent[]): Reply | undefined;
   /** The headers with which the provider would send this body: tests, `sluice webhooks send`, docs. */

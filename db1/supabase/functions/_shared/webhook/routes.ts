@@ -190,7 +190,7 @@ export class WebhookRoutes {
   async #checkEndpoint(request: HttpRequest, name: string): Promise<number> {
     const late = () => new HttpError('database_unavailable');
     const { scheme, max_body_bytes } = await inTime(this.#deliveryMs, this.#find(name), late);
-    if (!maySign(request.headers, scheme?.header)) this.#ports.unsigned?.check(request);
+    if (!maySign(request.headers, scheme?.header)) await this.#ports.unsigned?.check(request);
     return max_body_bytes;
   }
 
@@ -222,16 +222,16 @@ export class WebhookRoutes {
     const where = { webhook_id: endpoint.webhook_id, endpoint: endpoint.name };
     const secrets = await this.#secretsOf(endpoint, endpoint.secret_names);
     if (secrets.length === 0) {
-      unsigned?.count(signed);
+      await unsigned?.count(signed);
       throw new HttpError('bad_signature', HINTS.no_secret);
     }
-    const verification = await verified(signed, secrets, provider, context).catch((error: unknown) => {
-      if (error instanceof HttpError) unsigned?.count(signed);
+    const verification = await verified(signed, secrets, provider, context).catch(async (error: unknown) => {
+      if (error instanceof HttpError) await unsigned?.count(signed);
       throw error;
     });
     if (verification.ok) return verification.signature;
     // Before the log: a flood writes no more lines than its address may.
-    unsigned?.count(signed);
+    await unsigned?.count(signed);
     log.info('signature refused', { ...where, reason: verification.reason, detail: verification.detail });
     throw new HttpError('bad_signature', HINTS[verification.reason]);
   }
@@ -287,7 +287,7 @@ export class WebhookRoutes {
     const [token] = tokenName === null ? [] : await this.#secretsOf(endpoint, [tokenName]);
     const challenge = handshake(request.query ?? '', token);
     if (challenge === undefined) {
-      this.#ports.unsigned?.count(request);
+      await this.#ports.unsigned?.count(request);
       throw new HttpError('handshake_refused');
     }
     return textResponse(challenge, PLAIN_TEXT);

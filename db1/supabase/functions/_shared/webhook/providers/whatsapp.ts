@@ -61,8 +61,9 @@ function statusOf(status: JsonValue, about: JsonObject): Update {
 }
 
 /**
- * A message to a group has a status for each member, and an order one for each transaction that pays for it: all of them name
- * the message and may reach the same status. What pays, and a call, is not the message's own delivery.
+ * What tells two statuses of one message apart. A message to a group has a status for each member, and an order has one for each
+ * transaction that pays for it. All of them name the message, and two may reach the same status. The type tells a payment or a call
+ * from the delivery of the message.
  */
 function particulars({ type, recipient_participant_id: member, payment }: JsonObject): string[] {
   const transaction = isObject(payment) && isObject(payment.transaction) ? payment.transaction.id : undefined;

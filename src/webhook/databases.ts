@@ -1,8 +1,18 @@
-// Connections of its own for each handler: what one handler does slowly uses up no other handler's.
+// DB2 as webhooks use it on Node: the store of the core over a connection, and connections of its own for each handler.
 
+import type { WebhookStore } from '#core/webhook/ports.ts';
+import { createWebhookStore } from '#core/webhook/store.ts';
 import type { Database } from '../db/database.ts';
+import { base64Of } from '../db/values.ts';
 
-/** By the handler's name or lane. Opened when the handler first has an event; there are as many as there are handlers. */
+export function openWebhookStore(database: Database): WebhookStore {
+  return createWebhookStore((name, args) => database.call(`webhook.${name}`, args), base64Of);
+}
+
+/**
+ * A slow handler uses up no other handler's connections. By the handler's name or lane: opened when the handler first has an event, and
+ * as many as there are handlers.
+ */
 export class HandlerDatabases<Key extends string | number> {
   readonly #open: (handler: Key) => Database;
   readonly #opened = new Map<Key, Database>();

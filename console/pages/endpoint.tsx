@@ -1,0 +1,258 @@
+// One endpoint: its settings, its secrets by name, and what an admin does with them.
+
+import { ApiError, pathWith } from '../lib/api.ts';
+import { changedOf, wordsIn } from '../lib/changes.ts';
+import { endpointAudit } from '../lib/links.ts';
+import { listEndpoints } from '../lib/lists.ts';
+import { useLoad } from '../lib/load.ts';
+import { Link } from '../lib/router.tsx';
+import { endpointCalls } from '../lib/senders.ts';
+import type { EndpointRow } from '../lib/shapes.ts';
+import { useSubmit } from '../lib/submit.ts';
+import { Choice, Field, TextField } from '../parts/fields.tsx';
+import { reasonOf } from '../parts/form_dialog.tsx';
+import { May, useMay } from '../parts/may.tsx';
+import { ON_OUTAGE, SECRET_NAME, SecretFault, Secrets, SenderButtons, stateOf } from '../parts/sender.tsx';
+import { asJson, Card, Facts, Id, Moment, PageHead } from '../parts/small.tsx';
+import { Await, Trouble } from '../parts/states.tsx';
+import { say } from '../parts/toast.tsx';
+import { LIVE_MODES, MODES } from './new_endpoint.tsx';
+
+const CHANGE = 'POST /admin/webhooks/endpoints/change';
+/** As the API has them. */
+const MOST = { max_attempts: 100, backoff_cap_sec: 86_400, lease_sec: 3_600, max_body_bytes: 10_485_760 };
+const MOST_DAYS = 36_500;
+
+async function findEndpoint(name: string): Promise<EndpointRow> {
+  const found = (await listEndpoints()).items.find((one) => one.name === name);
+  if (found !== undefined) return found;
+  throw new ApiError(404, 'unknown_endpoint', 'This webhook endpoint does not exist.', 'Check its name.');
+}
+
+function settingsOf(form: HTMLFormElement): Record<string, unknown> {
+  const data = new FormData(form);
+  const text = (name: string): string => String(data.get(name) ?? '').trim();
+  const numbers = Object.keys(MOST).map((name) => [name, Number(text(name))]);
+  return {
+    mode: text('mode'),
+    on_outage: text('on_outage'),
+    livemode: text('livemode'),
+    accounts: wordsIn(text('accounts')),
+    public_url: text('public_url') || null,
+    verify_token_name: text('verify_token_name') || null,
+    api_key_name: text('api_key_name') || null,
+    scheme: text('scheme') === '' ? null : schemeOf(text('scheme')),
+    keep_payload_days: text('keep_payload_days') === '' ? null : Number(text('keep_payload_days')),
+    ...Object.fromEntries(numbers),
+  };
+}
+
+function schemeOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new ApiError(422, 'invalid_input', 'The scheme is not JSON.', 'Nothing was saved.');
+  }
+}
+
+/** What only some providers need, or what this endpoint has. */
+function Particulars({ endpoint }: { endpoint: EndpointRow }) {
+  const { provider, livemode, accounts, public_url, verify_token_name, api_key_name } = endpoint;
+  const isStripe = provider === 'stripe';
+  return (
+    <>
+      {isStripe && (
+        <Choice
+          name="livemode"
+          label="Events"
+          options={LIVE_MODES}
+          value={livemode}
+          hint="Others are skipped."
+        />
+      )}
+      {(isStripe || provider === 'twilio') && (
+        <Field
+          name="accounts"
+          label="Accounts"
+          value={accounts.join(', ')}
+          hint={
+            isStripe
+              ? 'Connected accounts whose events it takes too. Empty: its own alone.'
+              : 'The accounts that are asked for gaps.'
+          }
+        />
+      )}
+      {(provider === 'twilio' || public_url !== null) && (
+        <Field
+          name="public_url"
+          label="Public address"
+          value={public_url ?? ''}
+          pattern="https?://.*"
+          hint="The address that the provider signs."
+        />
+      )}
+      {(provider === 'whatsapp' || verify_token_name !== null) && (
+        <Field
+          name="verify_token_name"
+          label="Name of the verify token"
+          value={verify_token_name ?? ''}
+          {...SECRET_NAME}
+        />
+      )}
+      <Field
+        name="api_key_name"
+        label="Name of the API key"
+        value={api_key_name ?? ''}
+        pattern={SECRET_NAME.pattern}
+        hint="Of the key with which the provider is asked for gaps (backfill), never the key."
+      />
+    </>
+  );
+}
+
+function Numbers({ endpoint }: { endpoint: EndpointRow }) {
+  const field = (name: keyof typeof MOST, label: string, hint: string) => (
+    <Field
+      name={name}
+      label={label}
+      hint={hint}
+      type="number"
+      isRequired
+      min={1}
+      max={MOST[name]}
+      value={String(endpoint[name])}
+    />
+  );
+  return (
+    <>
+      {field('max_attempts', 'Attempts', 'Tries before an event is a dead letter.')}
+      {field('backoff_cap_sec', 'Longest pause, seconds', 'Between two tries.')}
+      {field('lease_sec', 'Lease, seconds', 'How long a worker holds an event.')}
+      {field('max_body_bytes', 'Largest body, bytes', 'A larger one is refused.')}
+      <Field
+        name="keep_payload_days"
+        label="Payloads are kept, days"
+        type="number"
+        min={1}
+        max={MOST_DAYS}
+        value={endpoint.keep_payload_days?.toString()}
+        hint="Empty: as the general retention says."
+      />
+    </>
+  );
+}
+
+function Settings({ endpoint, onSaved }: { endpoint: EndpointRow; onSaved(): void }) {
+  const { name, provider, mode, on_outage, scheme } = endpoint;
+  const { isBusy, error, run } = useSubmit();
+  const mayChange = useMay(CHANGE);
+  const onSubmit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const form = event.currentTarget as HTMLFormElement;
+    void run(async () => {
+      const changes = changedOf(form, settingsOf(form));
+      if (Object.keys(changes).length === 0) return say('No setting was changed.');
+      await endpointCalls(name).change(changes, reasonOf(form));
+      say(`The settings of ${name} are saved.`, 'good', endpointAudit(name));
+      onSaved();
+    });
+  };
+  return (
+    <form class="form-cards" onSubmit={onSubmit}>
+      <Card title="Settings">
+        <fieldset class="bare" disabled={!mayChange}>
+          <div class="fields">
+            <Choice name="mode" label="Takes effect" options={MODES} value={mode} />
+            <Choice
+              name="on_outage"
+              label="Deliveries while the ledger is away"
+              options={ON_OUTAGE}
+              value={on_outage}
+              hint="What is accepted takes effect when the ledger is back."
+            />
+            <Particulars endpoint={endpoint} />
+            <Numbers endpoint={endpoint} />
+          </div>
+          {provider === 'hmac' && (
+            <TextField
+              name="scheme"
+              label="Scheme"
+              value={asJson(scheme)}
+              hint="How the signature is made, as JSON."
+            />
+          )}
+        </fieldset>
+        <May do={CHANGE}>
+          <Field name="reason" label="Reason for the change" hint="For the audit log." />
+        </May>
+        {error && <Trouble error={error} />}
+        <May do={CHANGE}>
+          <p>
+            <button type="submit" class="button button-main" disabled={isBusy}>
+              Save settings
+            </button>
+          </p>
+        </May>
+      </Card>
+    </form>
+  );
+}
+
+export function Endpoint({ parameter: name }: { parameter: string }) {
+  const loaded = useLoad(`endpoint ${name}`, () => findEndpoint(name));
+  const endpoint = loaded.value;
+  return (
+    <>
+      <PageHead
+        title={name}
+        state={endpoint && stateOf(endpoint.is_active, endpoint.secret_fault)}
+        about={
+          <>
+            Its provider delivers to <code class="given">/webhooks/{name}</code>
+          </>
+        }
+      >
+        {endpoint && (
+          <Link class="button" to={pathWith('/events', { webhook_id: endpoint.webhook_id })}>
+            Events
+          </Link>
+        )}
+        {endpoint && (
+          <May do={CHANGE}>
+            <SenderButtons
+              sender={endpoint}
+              audit={endpointAudit(name)}
+              calls={endpointCalls(name)}
+              onDone={loaded.reload}
+            />
+          </May>
+        )}
+      </PageHead>
+      <Await loaded={loaded}>
+        {(found) => (
+          <>
+            <SecretFault fault={found.secret_fault} />
+            <Card title="The endpoint">
+              <Facts
+                facts={[
+                  ['Provider', found.provider],
+                  ['Tenant', found.tenant],
+                  ['Secrets', <Secrets key="secrets" names={found.secret_names} />],
+                  ['Id', <Id key="id" value={found.webhook_id} />],
+                  ['Added', <Moment key="added" at={found.created_at} />],
+                  [
+                    'What was done',
+                    <Link key="audit" to={endpointAudit(name)}>
+                      Audit rows
+                    </Link>,
+                  ],
+                ]}
+              />
+            </Card>
+            <Settings key={JSON.stringify(found)} endpoint={found} onSaved={loaded.reload} />
+          </>
+        )}
+      </Await>
+    </>
+  );
+}
