@@ -50,6 +50,7 @@ export class Member {
         else this.#hear(message);
       });
     });
+    this.#send({ kind: 'hears' });
   }
 
   /** Of this process alone; the supervisor asks for them when a member shows the numbers of all. */

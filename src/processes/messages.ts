@@ -14,6 +14,8 @@ export type Question =
   | { readonly collect: Snapshot };
 
 export type FromMember =
+  /** It hears what it is told from now on: what was said before, while it loaded, is lost. */
+  | { readonly kind: 'hears' }
   /** It takes requests, or works. */
   | { readonly kind: 'listening'; readonly url?: string; readonly port?: number }
   /** Its databases answer too. */

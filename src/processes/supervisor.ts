@@ -9,6 +9,7 @@ import { StackError } from '../failure.ts';
 import { CALM_MS, pauseAfter } from '../restart_pause.ts';
 import type { LimitSettings } from '../server/address_limits.ts';
 import { Connections } from './connections.ts';
+import type { StopOrder } from './member.ts';
 import type { FromMember, ToMember } from './messages.ts';
 import { PART_VARIABLE, type Part, textOfPart } from './part.ts';
 import { type Peer, Switchboard } from './switchboard.ts';
@@ -59,7 +60,10 @@ interface Seat {
 interface Child extends Peer {
   readonly worker: Worker;
   readonly startedMs: number;
-  isRetiring: boolean;
+  /** It has loaded, and hears what it is told. */
+  hears: boolean;
+  /** What it was told, or is when it hears. */
+  order: StopOrder | undefined;
   readonly reached: Set<Stage>;
   /** Resolves with its exit code; 1 where a signal ended it. */
   readonly exited: Promise<number>;
@@ -124,7 +128,7 @@ export class Supervisor {
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    for (const { child } of this.#seats) child?.send({ kind: 'stop', isRestart: false });
+    for (const { child } of this.#seats) if (child) stop(child, { isRestart: false });
     await this.ended();
   }
 
@@ -144,10 +148,7 @@ export class Supervisor {
       this.#isRestartWanted = false;
       for (const seat of this.#seats) {
         const { child: old } = seat;
-        if (old !== undefined) {
-          old.isRetiring = true;
-          old.send({ kind: 'stop', isRestart: true });
-        }
+        if (old !== undefined) stop(old, { isRestart: true });
         await this.#until(seat, 'ready', old);
         if (this.#isStopping) return;
         log.info('a process was restarted', { member: seat.order.name });
@@ -162,7 +163,7 @@ export class Supervisor {
     for (let child = launched ?? this.#launch(seat); ; child = this.#launch(seat)) {
       const code = await child.exited;
       if (signal.aborted) return;
-      if (child.isRetiring) continue;
+      if (child.order?.isRestart) continue;
       if (performance.now() - child.startedMs > CALM_MS) seat.deaths = 0;
       const pauseMs = pauseAfter(++seat.deaths);
       const { signalCode } = child.worker.process;
@@ -202,14 +203,14 @@ export class Supervisor {
       }),
     );
     const child: Child = {
-      ...{ worker, exited, startedMs: performance.now(), isRetiring: false, reached: new Set<Stage>() },
+      ...{ worker, exited, startedMs: performance.now(), reached: new Set<Stage>() },
+      ...{ hears: false, order: undefined },
       send: (message: ToMember) => {
         // A channel that has just broken is that of a child that has just ended.
         if (worker.isConnected()) worker.send(message, () => undefined);
       },
     };
     seat.child = child;
-    this.#switchboard.add(child);
     this.#connections.watch(worker);
     worker.on('message', (message: FromMember) => this.#hear(seat, child, message));
     worker.on('error', (cause) => this.#options.log.warn('a process', { member: order.name, cause }));
@@ -222,6 +223,12 @@ export class Supervisor {
   }
 
   #hear({ stages }: Seat, child: Child, message: FromMember): void {
+    if (message.kind === 'hears') {
+      child.hears = true;
+      this.#switchboard.add(child);
+      if (child.order !== undefined) stop(child, child.order);
+      return;
+    }
     if (message.kind !== 'listening' && message.kind !== 'ready') {
       this.#switchboard.hear(child, message);
       return;
@@ -240,4 +247,10 @@ export class Supervisor {
     if (!isAnyAlive && this.#port !== undefined) this.#isPortKept = true;
     return this.#isPortKept ? { SLUICE_PORT: String(this.#port) } : undefined;
   }
+}
+
+/** One that still loads is told when it hears. */
+function stop(child: Child, order: StopOrder): void {
+  child.order = order;
+  if (child.hears) child.send({ kind: 'stop', ...order });
 }

@@ -12,6 +12,7 @@ import { claimMany, type Sluice, standing } from '../work/support.ts';
 import { envOf, killLeft, membersOf, metric, start, stop, until } from './support.ts';
 
 const CLAIMS = 400;
+const MANY = 20 * CLAIMS;
 /** As in core/bridge/targets.ts. */
 const CALL_LIMIT = 32;
 
@@ -45,15 +46,21 @@ describe('sluice work --processes 2', () => {
     });
 
   it('carries every claim once, with both, and shows what both did as one', async () => {
-    await putOnSale(db1, 'both', CLAIMS);
+    await putOnSale(db1, 'both', MANY);
     const port = await freePort();
     const settings = { SLUICE_LOG: 'debug', SLUICE_METRICS_PORT: String(port) };
     const workers = await work(settings, '--processes', '2', '--batch', '5');
-    await claimMany(db1, 'both', CLAIMS);
-    await carried('both', CLAIMS);
+    // One alone could be quick enough for a few.
+    let [claimed, haveBoth] = [0, false];
+    const carrier = (number: number) => workers.said(new RegExp(`"message":"delivery","process":${number}`));
+    void Promise.all([carrier(1), carrier(2)]).then(() => {
+      haveBoth = true;
+    });
+    for (; !haveBoth && claimed < MANY; claimed += CLAIMS) await claimMany(db1, 'both', CLAIMS, claimed);
+    await carried('both', claimed);
     const url = `http://127.0.0.1:${port}`;
     const committed = 'sluice_bridge_deliveries_total{outcome="committed"}';
-    await until('the page shows all', async () => (await metric(url, committed)) === CLAIMS);
+    await until('the page shows all', async () => (await metric(url, committed)) === claimed);
     assert.equal(await metric(url, 'sluice_processes'), 2);
     const members = membersOf(workers);
     workers.child.kill('SIGTERM');
@@ -61,7 +68,7 @@ describe('sluice work --processes 2', () => {
     assert.equal(code, 0);
     assert.deepEqual(members.filter(isAlive), []);
     const carriers = [...stderr.matchAll(/"message":"delivery","process":(\d)/g)].map(([, number]) => number);
-    assert.equal(carriers.length, CLAIMS);
+    assert.equal(carriers.length, claimed);
     assert.deepEqual([...new Set(carriers)].sort(), ['1', '2']);
   });
 
@@ -98,6 +105,21 @@ describe('sluice work --processes 2', () => {
     );
     workers.child.kill('SIGHUP');
     await workers.said(/"message":"all processes were restarted"/);
+    await stop(workers);
+  });
+
+  it('is restarted and stopped while a process still loads', async () => {
+    const workers = await work({}, '--processes', '2');
+    const killOne = async (): Promise<void> => {
+      const [victim = 0] = membersOf(workers);
+      process.kill(victim, 'SIGKILL');
+      const isReplaced = () => membersOf(workers).length === 2 && !membersOf(workers).includes(victim);
+      await until('another one loads', isReplaced);
+    };
+    await killOne();
+    workers.child.kill('SIGHUP');
+    await workers.said(/"message":"all processes were restarted"/);
+    await killOne();
     await stop(workers);
   });
 

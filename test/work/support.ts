@@ -56,18 +56,18 @@ export function sluice(args: string[], env: Record<string, string>, input?: stri
   };
 }
 
-/** Claims `count` slots for as many users. */
-export async function claimMany(db1: pg.Client, pool: string, count: number): Promise<void> {
+/** Claims `count` slots for as many users, of which the first has the number `from`. */
+export async function claimMany(db1: pg.Client, pool: string, count: number, from = 0): Promise<void> {
   // In batches of what claim_batch takes at once.
   await db1.query(
     `select count(*)
      from (
        select array_agg($1::text) as pools, array_agg('user ' || i) as users, array_agg(null::text) as requests,
          array_agg(true) as verified
-       from generate_series(0, $2::int - 1) i group by i / 1000
+       from generate_series($3::int, $3::int + $2::int - 1) i group by i / 1000
      ) b
      cross join lateral public.claim_batch(b.pools, b.users, b.requests, b.verified) c`,
-    [pool, count],
+    [pool, count, from],
   );
 }
 
