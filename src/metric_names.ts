@@ -194,7 +194,7 @@ export const METRICS: Readonly<Record<string, Described>> = {
   sluice_order_work_total: {
     kind: 'counter',
     help: 'Payments, voids, sessions and refunds that a worker took, by what became of them.',
-    labels: { lane: ['courier', 'closer', 'refunder'], outcome: ORDER_OUTCOMES },
+    labels: { lane: ['courier', 'closer', 'finder', 'refunder'], outcome: ORDER_OUTCOMES },
   },
   webhook_processing_total: {
     kind: 'counter',

@@ -176,7 +176,7 @@ test('orders go with their pool: what was decided stays decided, and what was pa
   await assert.rejects(movePool(move), { code: 'SL022' }, 'with a session that is not closed');
   await query(
     a.url,
-    `select public.close_checkout(k.order_id, k.n, k.lease_token, 'complete', 'pi_1') from public.take_closing(9, 60) k`,
+    `select public.close_checkout(k.order_id, k.n, k.lease_token, 'complete', 'pi_1') from public.take_closing(9, 60, true) k`,
   );
   const before = await contentsOf(a.url, 'gala');
   assert.deepEqual(

@@ -65,7 +65,7 @@ describe('orders', () => {
         made.order_id,
       ]);
       const closed = await session.rows(
-        `select public.close_checkout(k.order_id, k.n, k.lease_token, 'expired', null) from public.take_closing(10, 60) k`,
+        `select public.close_checkout(k.order_id, k.n, k.lease_token, 'expired', null) from public.take_closing(10, 60, false) k`,
       );
       assert.equal(closed.length, 1);
       assert.equal(await expire(session), 1);

@@ -1,6 +1,7 @@
 // The sessions of checkouts whose answers were lost are found together: one look through Stripe's list serves all that wait.
 
 import assert from 'node:assert/strict';
+import { EventEmitter, once } from 'node:events';
 import { after, before, describe, it } from 'node:test';
 import type { CallFunction } from '#core/call_function.ts';
 import { type CheckoutRow, Closer } from '#core/orders/closer.ts';
@@ -23,6 +24,23 @@ const paramsOf = (number: number) => ({
   metadata: { checkout: checkoutOf(number) },
   success_url: 'https://tickets.example.com',
 });
+
+const lostRow = (number: number): CheckoutRow => ({
+  ...{ order_id: `order-${number}`, n: 1, tenant: 'stripe', livemode: true, session_id: null, url: null },
+  // Another key with a time that is over: Stripe refuses, as it does where it is too late to make a session.
+  ...{ idempotency_key: `late-${number}`, params: { ...paramsOf(number), expires_at: 1 } },
+  ...{ state: 'creating', lease_token: 't', attempts: 1, created_at: new Date().toISOString() },
+});
+
+/** With both databases behind one function. */
+function closerOf(call: CallFunction, payments: Payments): Closer {
+  const silent = () => undefined;
+  return new Closer({
+    ...{ db1: call, db2: call, paymentsOf: async () => payments, now: Date.now },
+    metrics: { count: silent, observe: silent, set: silent } as never,
+    log: { debug: silent, info: silent, warn: silent, error: silent } as never,
+  });
+}
 
 describe('sessions whose ids were lost', () => {
   let standIn: StripeStandIn;
@@ -77,24 +95,14 @@ describe('sessions whose ids were lost', () => {
   });
 
   it('are ended by a closer with a look for all of its rows, and not with one for each', async () => {
-    const rows: CheckoutRow[] = ids.slice(0, 50).map((_, number) => ({
-      ...{ order_id: `order-${number}`, n: 1, tenant: 'stripe', livemode: true, session_id: null, url: null },
-      // Another key with a time that is over: Stripe refuses, as it does where it is too late to make a session.
-      ...{ idempotency_key: `late-${number}`, params: { ...paramsOf(number), expires_at: 1 } },
-      ...{ state: 'creating', lease_token: 't', attempts: 1, created_at: new Date().toISOString() },
-    }));
+    const rows = ids.slice(0, 50).map((_, number) => lostRow(number));
     const closed: string[] = [];
     const call = (async (name: string, args: Record<string, unknown>) => {
-      if (name === 'take_closing') return rows.splice(0, Number(args.p_limit));
+      if (name === 'take_closing') return args.p_lost === true ? rows.splice(0, Number(args.p_limit)) : [];
       if (name === 'close_checkout') closed.push(`${args.p_order_id} ${args.p_state}`);
       return name === 'close_checkout' ? [{ close_checkout: true }] : [];
     }) as CallFunction;
-    const silent = () => undefined;
-    const closer = new Closer({
-      ...{ db1: call, db2: call, paymentsOf: async () => payments, now: Date.now },
-      metrics: { count: silent, observe: silent, set: silent } as never,
-      log: { debug: silent, info: silent, warn: silent, error: silent } as never,
-    });
+    const closer = closerOf(call, payments);
     const before = pagesAsked();
     await closer.drain(new AbortController().signal);
     assert.deepEqual(
@@ -106,5 +114,27 @@ describe('sessions whose ids were lost', () => {
     );
     assert.ok(pagesAsked() - before <= 8, `${pagesAsked() - before} pages were asked for`);
     assert.equal((await payments.showSession(ids[49] ?? '')).status, 'expired');
+  });
+
+  it('keep no other session waiting while they are looked for', { timeout: 10_000 }, async (t) => {
+    const lost = Array.from({ length: 1_000 }, (_, number) => lostRow(number));
+    const known = [{ ...lostRow(0), state: 'open', order_id: 'known', session_id: ids[0] ?? null }];
+    const stopping = new AbortController();
+    const events = new EventEmitter();
+    const closed = once(events, 'closed');
+    const found = once(events, 'found').then(() => undefined);
+    const call = (async (name: string, { p_lost, p_limit, p_order_id }: Record<string, unknown>) => {
+      if (name === 'take_closing') return (p_lost === false ? known : lost).splice(0, Number(p_limit));
+      if (name === 'close_checkout') events.emit('closed', p_order_id);
+      return name === 'close_checkout' ? [{ close_checkout: true }] : [];
+    }) as CallFunction;
+    const slow: Payments = { ...payments, findSession: () => found };
+    const running = closerOf(call, slow).run(stopping.signal);
+    t.after(async () => {
+      stopping.abort();
+      events.emit('found');
+      await running;
+    });
+    assert.deepEqual(await closed, ['known']);
   });
 });

@@ -79,6 +79,8 @@ create table public.checkouts (
 
 create unique index one_live_checkout on public.checkouts (order_id) where state in ('creating', 'open');
 create index checkouts_due on public.checkouts (next_attempt_at) where next_attempt_at < 'infinity';
+-- For take_closing: a backlog of one kind costs a look for the other nothing.
+create index checkouts_to_take on public.checkouts ((session_id is null), next_attempt_at) where next_attempt_at < 'infinity';
 
 -- Promise: how an order stands: held, paying (a session was paid, and its decision is on the way), paid, expired, released, voided
 -- (all of its tickets), or refund_due (it has ended, and its payment could not buy). Second call: the same. Locks: none.
@@ -520,9 +522,11 @@ $$;
 
 -- Promise: up to p_limit checkouts that the closer has to look at, the longest due first, for p_lease_sec this caller's alone, with a
 -- lease_token: live ones of orders that are paid or over, those whose payment is on its way (processing), and those that were paid
--- (complete) and have no decision yet. Second call: other checkouts, until the lease has run out. Locks: the checkouts; those
--- that another session has locked are skipped.
-create function public.take_closing(p_limit int, p_lease_sec int) returns setof public.checkouts
+-- (complete) and have no decision yet. p_lost says which: those whose session is known, or those for which the provider's answer
+-- was lost. No buyer has the address of a lost session, so it cannot be paid: after an outage of the provider there are thousands of
+-- these, and the others do not wait for them. Second call: other checkouts, until the lease has run out. Locks: the checkouts; those that
+-- another session has locked are skipped.
+create function public.take_closing(p_limit int, p_lease_sec int, p_lost boolean) returns setof public.checkouts
 language plpgsql security definer set search_path = ''
 set enable_seqscan = off as $$
 begin
@@ -530,7 +534,7 @@ begin
   with due as materialized (
     select k.order_id, k.n
     from public.checkouts k
-    where k.next_attempt_at <= clock_timestamp() and k.next_attempt_at < 'infinity' and (
+    where (k.session_id is null) = p_lost and k.next_attempt_at <= clock_timestamp() and k.next_attempt_at < 'infinity' and (
       k.state in ('processing', 'complete') or not exists (
         select from public.orders o where o.order_id = k.order_id and o.payment_key is null and o.ended_at is null
           and o.hold_until > clock_timestamp()

@@ -125,7 +125,7 @@ grant execute on function public.set_pool_details(text, jsonb, text, text) to se
 grant execute on function public.seat_details(text, uuid) to service_role;
 grant execute on function public.begin_checkout(uuid, text, text, bytea) to service_role;
 grant execute on function public.checkout_created(uuid, int, text, text) to service_role;
-grant execute on function public.take_closing(int, int) to service_role;
+grant execute on function public.take_closing(int, int, boolean) to service_role;
 grant execute on function public.close_checkout(uuid, int, uuid, text, text) to service_role;
 grant execute on function public.checkout_later(uuid, int, uuid, int) to service_role;
 grant execute on function public.settle_payments(jsonb) to service_role;

@@ -1,6 +1,6 @@
 -- The closer gets checkouts whose order is over or paid, under a lease, and what the provider said is kept.
 begin;
-select plan(29);
+select plan(33);
 
 select tests.paid_pool('close', 9);
 select tests.ask('close', u) from unnest('{ann,bob,cid,dan,eve}'::text[]) u;
@@ -8,16 +8,16 @@ create temp table o as select * from public.orders where pool_id = 'close';
 select tests.checkout(tests.order_of('close', u)) from unnest('{ann,bob,cid,dan,eve}'::text[]) u;
 select public.checkout_created(order_id, 1, 'cs_' || user_id, 'https://pay/') from o;
 
-select is_empty('select * from public.take_closing(10, 60)', 'nothing is closed while its hold runs');
+select is_empty('select * from public.take_closing(10, 60, false)', 'nothing is closed while its hold runs');
 select tests.order_over(order_id) from o where user_id in ('ann', 'bob', 'cid');
 update public.checkouts set next_attempt_at = now() where order_id in (select order_id from o where user_id in ('ann', 'bob', 'cid'));
-create temp table taken as select * from public.take_closing(10, 60);
+create temp table taken as select * from public.take_closing(10, 60, false);
 select bag_eq(
   'select session_id, state, attempts, lease_token is not null from taken',
   $$ values ('cs_ann', 'open', 1, true), ('cs_bob', 'open', 1, true), ('cs_cid', 'open', 1, true) $$,
   'those whose hold is over are taken'
 );
-select is_empty('select * from public.take_closing(10, 60)', 'and by one closer at a time');
+select is_empty('select * from public.take_closing(10, 60, false)', 'and by one closer at a time');
 create function pg_temp.close(p_user text, p_state text, p_payment text default null) returns boolean
 language sql as $$
   select public.close_checkout(order_id, n, lease_token, p_state, p_payment) from taken where session_id = 'cs_' || p_user;
@@ -50,7 +50,7 @@ select is(
   '{expired,expired,held}', 'and the paid one stays'
 );
 select results_eq(
-  $$ select session_id, state from public.take_closing(10, 60) $$, $$ values ('cs_cid', 'complete') $$,
+  $$ select session_id, state from public.take_closing(10, 60, false) $$, $$ values ('cs_cid', 'complete') $$,
   'what was paid and has no decision is taken again'
 );
 
@@ -69,19 +69,19 @@ select is(
   (select public.checkout_later(order_id, n, lease_token, 60) from public.checkouts where session_id = 'cs_cid'), true,
   'a closer may look later'
 );
-select is_empty('select * from public.take_closing(10, 60)', 'and no one looks before');
+select is_empty('select * from public.take_closing(10, 60, false)', 'and no one looks before');
 select is(
   (select public.checkout_later(order_id, n, gen_random_uuid(), 0) from public.checkouts where session_id = 'cs_cid'), false,
   'with a lease that is lost nothing changes'
 );
 select is(tests.settle(tests.payment(tests.order_of('close', 'cid'), 'pi_cid')), 'funds in_time', 'the decision comes');
 update public.checkouts set next_attempt_at = least(next_attempt_at, now()) where session_id = 'cs_cid' and next_attempt_at < 'infinity';
-select is_empty('select * from public.take_closing(10, 60)', 'and the checkout is done with');
+select is_empty('select * from public.take_closing(10, 60, false)', 'and the checkout is done with');
 
 -- Paid by a webhook, while the session is open here.
 select tests.settle(tests.payment(tests.order_of('close', 'dan'), 'pi_dan'));
 select results_eq(
-  $$ select session_id from public.take_closing(10, 60) $$, array['cs_dan'], 'the session of an order that is paid is closed at once'
+  $$ select session_id from public.take_closing(10, 60, false) $$, array['cs_dan'], 'the session of an order that is paid is closed at once'
 );
 select is(
   (select public.close_checkout(order_id, n, lease_token, 'complete', 'pi_dan') from public.checkouts where session_id = 'cs_dan'),
@@ -91,6 +91,19 @@ select is(tests.states((tests.order_of('close', 'dan')).order_id), 'queued', 'an
 -- A door whose create failed for good gives the attempt up and begins another.
 select public.close_checkout(order_id, 1, null, 'expired', null) from o where user_id = 'eve';
 select is((tests.checkout(tests.order_of('close', 'eve'))).n, 2, 'after a checkout that was given up comes the next');
+
+-- Checkouts without an answer of the provider stand in a line of their own.
+select tests.order_over(order_id) from o where user_id = 'eve';
+update public.checkouts set next_attempt_at = now() where order_id = (select order_id from o where user_id = 'eve') and n = 2;
+select is_empty('select * from public.take_closing(10, 60, false)', 'a lost session is not among the known ones');
+create temp table lost as select * from public.take_closing(10, 60, true);
+select results_eq(
+  'select n, state, session_id from lost', $$ values (2, 'creating', null::text) $$, 'it is among the lost ones, by its lease'
+);
+select is_empty('select * from public.take_closing(10, 60, true)', 'and taken once');
+select is(
+  (select public.close_checkout(order_id, n, lease_token, 'expired', null) from lost), true, 'it is closed like the others'
+);
 
 select * from finish();
 rollback;

@@ -37,7 +37,7 @@ select tests.refuses(
   $$ select public.begin_checkout((tests.order_of('back', 'dan')).order_id, 'dan', 'https://a.example.com') $$, 'SL040',
   'no other session begins'
 );
-select is((select count(*) from public.take_closing(9, 60)), 1::bigint, 'the closer is asked for at once');
+select is((select count(*) from public.take_closing(9, 60, true)), 1::bigint, 'the closer is asked for at once');
 select is(public.expire_holds(), 0, 'and waited for');
 select is_empty($$ select from public.take_ends(9, 60) $$, 'the ledger need not be asked: the claim has no message');
 update public.checkouts set state = 'expired' where order_id = (tests.order_of('back', 'dan')).order_id;

@@ -2,6 +2,7 @@
 // DB2 is told of it, because its webhook may never come. While Stripe is silent DB1 frees the seats after the pool's grace, and the
 // session is still ended here.
 
+import type { Breaker } from '../breaker.ts';
 import type { CallFunction } from '../call_function.ts';
 import { canWait } from '../failure.ts';
 import type { Outcomes, Report } from '../lease_worker.ts';
@@ -41,9 +42,11 @@ export interface CloserPorts {
 
 /** Longer than two calls of Stripe that both give up. */
 const LEASE_SEC = 30;
-/** Rows that share a look through Stripe's list. Three rounds of two slow calls, at CALLS_AT_ONCE, end within the lease. */
-const BATCH = 60;
-/** Stripe allows a hundred requests a second. */
+const BATCH = 20;
+/** Rows that share a look through Stripe's list. No buyer waits for them, nor can pay, so their lease may be longer. */
+const LOST_BATCH = 200;
+const LOST_LEASE_SEC = 120;
+/** Of rows of the larger batch. Stripe allows a hundred requests a second. */
 const CALLS_AT_ONCE = 20;
 /** Holds end in seconds. */
 const IDLE_MS = 1_000;
@@ -56,46 +59,67 @@ const CLOCK_MARGIN_MS = 10 * 60 * 1_000;
 
 export class Closer {
   readonly #ports: CloserPorts;
-  readonly #lane: OrderLane<CheckoutRow>;
-  readonly #calls = new Limiter(CALLS_AT_ONCE);
+  /**
+   * Sessions that are known, and lost ones, whose ids have to be found first. Each kind has its own lane: an outage of Stripe leaves
+   * thousands of lost ones, and a payment must not wait until they are found.
+   */
+  readonly #lanes: readonly OrderLane<CheckoutRow>[];
 
-  constructor(ports: CloserPorts, leaseSec = LEASE_SEC) {
-    const { db1, now, metrics, log } = ports;
+  constructor(ports: CloserPorts, leaseSec?: number) {
     this.#ports = ports;
-    this.#lane = new OrderLane<CheckoutRow>({
-      name: 'closer',
+    this.#lanes = [
+      this.#laneOf('closer', false, BATCH, leaseSec ?? LEASE_SEC),
+      this.#laneOf('finder', true, LOST_BATCH, leaseSec ?? LOST_LEASE_SEC),
+    ];
+  }
+
+  #laneOf(name: string, isLost: boolean, batch: number, leaseSec: number): OrderLane<CheckoutRow> {
+    const { db1, now, metrics, log } = this.#ports;
+    const calls = new Limiter(CALLS_AT_ONCE);
+    const lane: OrderLane<CheckoutRow> = new OrderLane<CheckoutRow>({
+      name,
       targets: [STRIPE],
-      batch: BATCH,
+      batch,
       idleMs: IDLE_MS,
-      take: (limit) => db1<CheckoutRow>('take_closing', { p_limit: limit, p_lease_sec: leaseSec }),
-      work: (row, signal) => this.#close(row, signal),
+      take: (limit) =>
+        db1<CheckoutRow>('take_closing', { p_limit: limit, p_lease_sec: leaseSec, p_lost: isLost }),
+      work: (row, signal) => this.#close(row, { calls, breaker: lane.targets.of(STRIPE).breaker }, signal),
       now,
       metrics,
       log,
     });
+    return lane;
   }
 
   /** Until nothing is due any more. Throws when DB1 cannot be read. */
-  drain(signal: AbortSignal): Promise<Report> {
-    return this.#lane.drain(signal);
+  async drain(signal: AbortSignal): Promise<Report> {
+    const outcomes: Outcomes = {};
+    let [total, pausedUntilMs] = [0, 0];
+    for (const lane of this.#lanes) {
+      const report = await lane.drain(signal);
+      for (const [outcome, count] of Object.entries(report.outcomes))
+        outcomes[outcome] = (outcomes[outcome] ?? 0) + count;
+      total += report.total;
+      pausedUntilMs = Math.max(pausedUntilMs, report.pausedUntilMs);
+    }
+    return { total, outcomes, pausedUntilMs };
   }
 
-  run(signal: AbortSignal, onGroup?: (outcomes: Outcomes) => void): Promise<void> {
-    return this.#lane.run(signal, onGroup);
+  async run(signal: AbortSignal, onGroup?: (outcomes: Outcomes) => void): Promise<void> {
+    await Promise.all(this.#lanes.map((lane) => lane.run(signal, onGroup)));
   }
 
   wake(): void {
-    this.#lane.wake();
+    for (const lane of this.#lanes) lane.wake();
   }
 
-  async #close(row: CheckoutRow, signal: AbortSignal): Promise<string> {
+  async #close(row: CheckoutRow, way: Way, signal: AbortSignal): Promise<string> {
     if (signal.aborted) return this.#later(row, 'handed_back', 0);
-    const { breaker } = this.#lane.targets.of(STRIPE);
     try {
-      const payments = this.#limited(await this.#ports.paymentsOf(row.tenant, row.livemode));
+      const payments = limited(await this.#ports.paymentsOf(row.tenant, row.livemode), way);
       const session = await this.#sessionOf(row, payments);
       const state = session === undefined ? 'expired' : await stateOf(session, payments);
-      breaker.succeeded();
+      way.breaker.succeeded();
       // What is pulled is pulled once: it has to say that it is paid.
       const isEarly = row.state === 'complete' && session?.isPaid === false;
       if (state === undefined || isEarly) return await this.#later(row, 'open', 1);
@@ -105,27 +129,10 @@ export class Closer {
       const isAway = error instanceof PaymentError ? error.kind === 'outage' : canWait(error);
       if (!isAway) this.#tell(row, error);
       // A database that is away, or the key of one tenant, says nothing about Stripe.
-      else if (error instanceof PaymentError) breaker.outage();
+      else if (error instanceof PaymentError) way.breaker.outage();
       const outcome = error instanceof PaymentError ? error.kind : isAway ? 'outage' : 'failed';
       return this.#later(row, outcome, isAway ? outagePauseSec(row.attempts) : this.#pause(row));
     }
-  }
-
-  /** Some calls at once, none once Stripe was found down. Looks through its list are shared already. */
-  #limited(payments: Payments): Payments {
-    const { breaker } = this.#lane.targets.of(STRIPE);
-    const limit = <Answer>(call: () => Promise<Answer>): Promise<Answer> =>
-      this.#calls.run(() => {
-        if (breaker.openUntilMs > 0) throw new PaymentError('outage', 'Stripe was down a moment ago');
-        return call();
-      });
-    return {
-      ...payments,
-      createSession: (params, key) => limit(() => payments.createSession(params, key)),
-      showSession: (id) => limit(() => payments.showSession(id)),
-      expireSession: (id) => limit(() => payments.expireSession(id)),
-      standingOf: (intent) => limit(() => payments.standingOf(intent)),
-    };
   }
 
   /** The session as Stripe has it now, ended where it was open; undefined where there is none and never will be. */
@@ -185,6 +192,28 @@ export class Closer {
   #tell({ order_id, n }: CheckoutRow, error: unknown): void {
     this.#ports.log.error('a checkout session cannot be closed yet', { order_id, n, cause: error });
   }
+}
+
+/** How the rows of one lane get to Stripe. */
+interface Way {
+  readonly calls: Limiter;
+  readonly breaker: Breaker;
+}
+
+/** Some calls at once, none once Stripe was found down. Looks through its list are shared already. */
+function limited(payments: Payments, { calls, breaker }: Way): Payments {
+  const limit = <Answer>(call: () => Promise<Answer>): Promise<Answer> =>
+    calls.run(() => {
+      if (breaker.openUntilMs > 0) throw new PaymentError('outage', 'Stripe was down a moment ago');
+      return call();
+    });
+  return {
+    ...payments,
+    createSession: (params, key) => limit(() => payments.createSession(params, key)),
+    showSession: (id) => limit(() => payments.showSession(id)),
+    expireSession: (id) => limit(() => payments.expireSession(id)),
+    standingOf: (intent) => limit(() => payments.standingOf(intent)),
+  };
 }
 
 type ClosedState = 'expired' | 'processing' | 'complete';
