@@ -7,7 +7,7 @@ import type { PaidHistory } from '../paid_history.ts';
 import type { Checker } from './lookup.ts';
 import { atOf, type Order } from './paid_lookup.ts';
 
-/** The worker looks every second. */
+/** A worker looks twice a second. */
 const LOOK_MS = 1_000;
 /** The longest call to Stripe. */
 const CALL_MS = 10_000;

@@ -11,8 +11,8 @@ export interface EnderOptions {
   log: Log;
 }
 
-/** A hold ends within two seconds: it is seen within the first, and its end is taken up soon after where the ledger has to know. */
-const HOLDS_EVERY_MS = 1_000;
+/** Seats are free a second after their hold: one half is for the pause, the other for the work, which takes longer when much is due. */
+const HOLDS_EVERY_MS = 500;
 const ENDS_EVERY_MS = 250;
 /** One for holds, one for ends: a million holds that are due at once must not keep up a discard. */
 const DB1_CONNECTIONS = 2;
