@@ -100,9 +100,9 @@ interface AxeResults {
 
 /** Everything axe knows, best practices included. `unfixable` are rules that a renderer of others breaks by how it builds its page. */
 export async function assertAccessible(page: Page, unfixable: readonly string[] = []): Promise<void> {
-  // What fades in is judged when it is there.
+  // What fades in is judged when it is there. What the page took away meanwhile has ended too.
   await page.evaluate(
-    'Promise.all(document.getAnimations().filter((a) => a.effect.getComputedTiming().iterations === 1).map((a) => a.finished))',
+    'Promise.allSettled(document.getAnimations().filter((a) => a.effect.getComputedTiming().iterations === 1).map((a) => a.finished))',
   );
   // In the page's own world, but not by an inline script: the policy of the page would refuse that.
   await page.evaluate(axeSource);
