@@ -97,6 +97,8 @@ export class Stripe {
   readonly #skewSec: number;
   readonly #forgetsKeys: (kind: string) => boolean;
   #serial = 0;
+  /** How far `advance` has moved everything in all. */
+  passedSec = 0;
 
   constructor(run: string, skewSec: number, forgetsKeys: (kind: string) => boolean) {
     this.#run = run;
@@ -109,6 +111,7 @@ export class Stripe {
   }
 
   advance(seconds: number): void {
+    this.passedSec += seconds;
     for (const session of this.sessions) {
       session.expires_at -= seconds;
       session.created -= seconds;

@@ -22,8 +22,15 @@ export function stripeClient({ stripe, breaks }: World, ask: Ask): StripeClient 
   return {
     checkout: {
       sessions: {
-        create: (params, { idempotencyKey }) =>
-          call('creates a session', () => stripe.create(params as CreateParams, idempotencyKey)),
+        create: (params, { idempotencyKey }) => {
+          const given = params as CreateParams;
+          const { passedSec } = stripe;
+          // On its way it moves into the past like everything else.
+          const moved = () => given.expires_at - (stripe.passedSec - passedSec);
+          return call('creates a session', () =>
+            stripe.create({ ...given, expires_at: moved() }, idempotencyKey),
+          );
+        },
         retrieve: (id) => call('reads a session', () => stripe.session(id)),
         expire: (id) => call('expires a session', () => stripe.expire(id)),
         list: ({ created }) => listed('lists sessions', () => stripe.sessionsSince(created.gte)),
