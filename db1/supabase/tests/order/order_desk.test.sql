@@ -39,7 +39,7 @@ select results_eq(
 );
 
 select is(pg_temp.level('held'), 2.0, 'orders that are held');
-select tests.order_over((tests.order_of('hall', 'ann')).order_id, '64 seconds');
+select tests.order_over((tests.order_of('hall', 'ann')).order_id, '61 seconds');
 select is(pg_temp.level('past_bound'), 0.0, 'a hold within its grace, and what a worker takes, is in order');
 select tests.order_over((tests.order_of('hall', 'ann')).order_id, '70 seconds');
 select is(pg_temp.level('past_bound'), 1.0, 'beyond it is not');
