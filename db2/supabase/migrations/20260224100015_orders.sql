@@ -42,8 +42,9 @@ create index claim_outbox_decisions on public.claim_outbox (finished_at) where k
 -- due: the refunder sends it. review: an operator decides. sent: Stripe has it. done: the buyer has it, or nothing is left to
 -- refund. failed: Stripe refused it, and an operator decides. skipped: an operator kept the money (credit_ledger: forfeit).
 -- due, review and failed are open. refund_key names the refund in Stripe's metadata (sluice_refund), and with sluice:refund: before
--- it is the idempotency key: what is sent again after it failed has a new one. tries counts takes: from the second on the refunder
--- looks the refund up first. is_auto: no operator asked for it, and the brake counts it. decided_by is the operator who did.
+-- it is the idempotency key: what is sent again after it failed has a new one (:try2, :try3 …; a ledger that was restored comes to the
+-- same ones again, and finds what it had sent). tries counts takes. is_auto: no operator asked for it, and the brake counts it.
+-- decided_by is the operator who did.
 create table public.refunds_due (
   id text primary key,
   payment_key text not null,
@@ -666,8 +667,8 @@ end
 $$;
 
 -- Promise: up to p_limit refunds that are due, longest due first, each under a lease of p_lease_sec seconds, unless the brake holds
--- them (webhook.brake_refunds). The idempotency key is sluice:refund:<refund_key>, metadata.sluice_refund is refund_key. tries counts
--- this take: from 2 on the refunder looks for a refund with that metadata first. Second call: other refunds.
+-- them (webhook.brake_refunds). The idempotency key is sluice:refund:<refund_key>, metadata.sluice_refund is refund_key: the refunder
+-- looks for a refund with that metadata before it sends one. tries counts this take. Second call: other refunds.
 -- Locks: the refunds; what others have locked is skipped.
 create function public.refunds_take(p_limit int, p_lease_sec int)
 returns table (
@@ -793,13 +794,14 @@ create function webhook.decide_refund(p_refund public.refunds_due, p_state text,
 language plpgsql set search_path = '' as $$
 declare
   v_is_new constant boolean := p_state = 'due' and p_refund.state = 'failed';
+  v_try constant int := coalesce(substring(substr(p_refund.refund_key, length(p_refund.id) + 1) from '^:try(\d+)$')::int, 1);
 begin
   update public.refunds_due r
   set state = p_state, decided_by = p_actor, token = null, next_attempt_at = now(), braked_at = null,
     error = case when p_state = 'due' then null else r.error end,
     tries = case when v_is_new then 0 else r.tries end,
     provider_refund_id = case when v_is_new then null else r.provider_refund_id end,
-    refund_key = case when v_is_new then r.id || ':' || gen_random_uuid() else r.refund_key end
+    refund_key = case when v_is_new then r.id || ':try' || v_try + 1 else r.refund_key end
   where r.id = p_refund.id;
   if p_state = 'skipped' then
     perform webhook.write_order_credits(array[
