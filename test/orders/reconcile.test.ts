@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { runHere } from '../cli/support.ts';
-import { HandWorld } from './hand_world.ts';
+import { HandWorld, type Order } from './hand_world.ts';
 
 describe('reconcile of orders', () => {
   let world: HandWorld;
   before(async () => {
     world = await HandWorld.start();
-    await world.putOnSale('opera', 10);
+    await world.putOnSale('opera', 20);
   });
   after(() => world?.stop());
 
@@ -74,6 +74,65 @@ describe('reconcile of orders', () => {
     assert.deepEqual(await reconcile(), { code: 0, found: [] });
   });
 
+  /** The intake as it was before any payment for the order: held, and its hold runs. Its messages are not carried yet. */
+  async function forget({ order_id, claims }: Order): Promise<void> {
+    await world.db1.query(`delete from public.order_payments where order_id = $1`, [order_id]);
+    await world.db1.query(
+      `with held as (
+         update public.claims c set state = 'held', paid = null, msg_id = null, freed_at = null, end_reason = null
+         from public.claims b where c.claim_id = any ($1) and b.claim_id = c.claim_id returning b.msg_id, c.slot_id
+       ), reserved as (
+         update public.inventory_slots s set status = 'RESERVED' from held h where s.id = h.slot_id
+       )
+       delete from pgmq.q_intake_queue q using held h where q.msg_id = h.msg_id`,
+      [claims],
+    );
+    await world.db1.query(
+      `update public.orders set payment_key = null, hold_until = now() + interval '10 minutes' where order_id = $1`,
+      [order_id],
+    );
+  }
+  const decisions = async ({ order_id }: Order): Promise<string[]> => {
+    const sql = `select payment_key || ' ' || decision as said from public.order_payments where order_id = $1 order by 1`;
+    return (await world.db1.query(sql, [order_id])).rows.map(({ said }) => said);
+  };
+
+  it('gives no seat for a payment that went back after a decision that the intake forgot', async () => {
+    const order = await world.order('opera', 'kay');
+    const session = await world.checkout(order);
+    // It was not enough, and the intake is then set back to where it would be.
+    await world.pay({ ...order, amount: 1 }, session, 'pi_kay');
+    await world.carry();
+    assert.deepEqual(await decisions(order), ['stripe/pi_kay refund']);
+    const refund = { id: 're_kay', object: 'refund', payment_intent: 'pi_kay', amount: 1, currency: 'eur' };
+    await world.db2.query(`select public.record_pulled('stripe', $1)`, [{ ...refund, status: 'succeeded' }]);
+    await world.carry();
+    await world.db1.query(`update public.orders set unit_price = 1 where order_id = $1`, [order.order_id]);
+    await forget(order);
+    assert.deepEqual(await reconcile('--fix'), { code: 0, found: ['payment_unsettled stripe/pi_kay fixed'] });
+    await world.carry();
+    assert.deepEqual(await decisions(order), ['stripe/pi_kay void']);
+    assert.equal(await world.stateOf(order.order_id), 'held');
+    assert.deepEqual(await reconcile(), { code: 0, found: [] });
+  });
+
+  it('lets the payment buy that bought before, and not the second one of its order', async () => {
+    const order = await world.order('opera', 'lou');
+    await world.pay(order, await world.checkout(order), 'pi_lou_2');
+    await world.carry();
+    await world.pay(order, 'cs_again', 'pi_lou_1');
+    await world.carry();
+    const decided = ['stripe/pi_lou_1 refund', 'stripe/pi_lou_2 funds'];
+    assert.deepEqual(await decisions(order), decided);
+    await forget(order);
+    const found = ['payment_unsettled stripe/pi_lou_1 fixed', 'payment_unsettled stripe/pi_lou_2 fixed'];
+    assert.deepEqual(await reconcile('--fix'), { code: 0, found });
+    await world.carry();
+    assert.deepEqual(await decisions(order), decided);
+    await world.bridge();
+    assert.deepEqual(await reconcile(), { code: 0, found: [] });
+  });
+
   it('finds a decision that the intake lost, and has it decided again', async () => {
     await world.bought('opera', 'joe', 'pi_joe');
     await world.db1.query(`delete from public.order_payments where payment_key = 'stripe/pi_joe'`);
@@ -85,7 +144,7 @@ describe('reconcile of orders', () => {
     );
     assert.equal(rows.length, 1, 'it is decided again');
     const audit = await world.db2.query(
-      `select reason from audit.audit_logs where action = 'payment_resettle'`,
+      `select reason from audit.audit_logs where action = 'payment_resettle' and subject = 'payment stripe/pi_joe'`,
     );
     assert.deepEqual(audit.rows, [{ reason: 'payment_unsettled' }]);
   });

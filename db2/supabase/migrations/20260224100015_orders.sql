@@ -1020,7 +1020,8 @@ begin
 end
 $$;
 
--- Promise: the intake is asked again about these settled payments and dead letters, each with an audit row; returns how many.
+-- Promise: the intake is asked again about these settled payments and dead letters, each with an audit row; returns how many. It is
+-- told what was decided before (was), void where the payment has gone back since: what went back, or is to, buys nothing again.
 -- Second call: 0. Locks: the rows, by id.
 create function public.resettle_payments(p_ids text[], p_actor text, p_reason text default null) returns int
 language plpgsql security definer set search_path = '' as $$
@@ -1028,7 +1029,12 @@ declare
   v_again public.claim_outbox[];
 begin
   with again as (
-    update public.claim_outbox o set state = 'due', finished_at = null, token = null, next_attempt_at = now(), attempts = 0
+    update public.claim_outbox o
+    set state = 'due', finished_at = null, token = null, next_attempt_at = now(), attempts = 0,
+      fact = o.fact || case when o.kind = 'settle' then jsonb_strip_nulls(jsonb_build_object('was', case
+        when exists (select from public.claim_outbox v where v.id = 'void:' || o.payment_key) then 'void'
+        else o.result ->> 'decision'
+      end)) else '{}' end
     where o.id in (
       select k.id from public.claim_outbox k
       where k.id = any (p_ids) and (k.kind = 'settle' and k.state = 'done' or k.state = 'dead_letter')
