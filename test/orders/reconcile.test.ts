@@ -133,6 +133,44 @@ describe('reconcile of orders', () => {
     assert.deepEqual(await reconcile(), { code: 0, found: [] });
   });
 
+  it('has a payment decided again before a worker can end the hold, which is over', async () => {
+    const order = await world.order('opera', 'mia');
+    await world.pay(order, await world.checkout(order), 'pi_mia');
+    await world.carry();
+    await forget(order);
+    await world.db1.query(
+      `update public.orders set hold_until = now() - interval '1 hour', grace_until = now() - interval '1 hour'
+       where order_id = $1`,
+      [order.order_id],
+    );
+    // The control: a worker that starts first gives the seat back.
+    await world.db1.query('begin');
+    await world.db1.query('select public.expire_holds()');
+    assert.equal(await world.stateOf(order.order_id), 'expired');
+    await world.db1.query('rollback');
+    assert.deepEqual(await reconcile('--fix'), { code: 0, found: ['payment_unsettled stripe/pi_mia fixed'] });
+    await world.db1.query('select public.expire_holds()');
+    assert.deepEqual(await decisions(order), ['stripe/pi_mia funds']);
+    await world.bridge();
+    assert.equal(await world.stateOf(order.order_id), 'committed');
+  });
+
+  it('has a payment decided again of which one ticket was voided', async () => {
+    const order = await world.bought('opera', 'quin', 'pi_quin', 2);
+    const [first = '', second = ''] = order.claims;
+    await world.post('/admin/claims/void', { claim_ids: [second], reason: 'rain' });
+    await world.carry();
+    await forget(order);
+    const slot = (await world.db1.query('select slot_id from public.claims where claim_id = $1', [second]))
+      .rows[0].slot_id;
+    const found = [`void_unfinished ${slot} for a person`, 'payment_unsettled stripe/pi_quin fixed'];
+    assert.deepEqual(await reconcile('--fix'), { code: 1, found });
+    assert.deepEqual(await reconcile('--fix'), { code: 0, found: [`void_unfinished ${slot} fixed`] });
+    await world.bridge();
+    assert.deepEqual([await world.stateOf(first), await world.stateOf(second)], ['committed', 'voided']);
+    assert.deepEqual(await reconcile(), { code: 0, found: [] });
+  });
+
   it('finds a decision that the intake lost, and has it decided again', async () => {
     await world.bought('opera', 'joe', 'pi_joe');
     await world.db1.query(`delete from public.order_payments where payment_key = 'stripe/pi_joe'`);

@@ -1001,17 +1001,19 @@ set enable_seqscan = off as $$
 $$;
 
 -- Promise: p_limit payments after p_after in the order of their ids that the intake must have decided about: those that are settled
--- (funds, refund, void), since when the ledger knows the decision (settled_at), and dead letters, with their error. One that it has
--- no decision for is unsettled (payment_unsettled: it was restored to an earlier moment, or could not be told; resettle_payments).
+-- (funds, refund, void), since when the ledger knows the decision (settled_at), with the claims that they bought, and dead letters, with
+-- their error. One that it has no decision for is unsettled (payment_unsettled: it was restored to an earlier moment, or could not be told; resettle_payments).
 -- Second call: the same. Locks: none.
 create function public.settled_payments(p_after text default null, p_limit int default 1000)
-returns table (id text, payment_key text, order_id uuid, decision text, error text, settled_at timestamptz)
+returns table (
+  id text, payment_key text, order_id uuid, decision text, error text, settled_at timestamptz, claim_ids uuid[]
+)
 language plpgsql stable security definer set search_path = ''
 set plan_cache_mode = force_custom_plan as $$
 begin
   return query
   select o.id, o.payment_key, (o.fact ->> 'claim_id')::uuid, case when o.state = 'done' then o.result ->> 'decision' else o.state end,
-    o.error, o.finished_at
+    o.error, o.finished_at, array(select i::uuid from jsonb_array_elements_text(o.result -> 'claim_ids') i)
   from public.claim_outbox o
   where (p_after is null or o.id > p_after) and o.kind = 'settle'
     and (o.state = 'done' and o.result ->> 'decision' <> 'ignored' or o.state = 'dead_letter')
