@@ -110,7 +110,7 @@ async function repair(
   for (let isAgain = true; isAgain; ) {
     const round: Handled[] = [];
     for (const difference of await compareSlots(intakes, db2))
-      round.push({ ...difference, outcome: await fixSlot(intakes, difference) });
+      round.push({ ...difference, outcome: await fixSlot(intakes, db2, difference) });
     // The slot of a void that is finished now may have been sold again.
     isAgain = round.some(({ kind, outcome }) => kind === 'void_unfinished' && outcome === FIXED);
     handled.push(...(isAgain ? round.filter(({ outcome }) => outcome === FIXED) : round));
@@ -187,14 +187,29 @@ async function fixPayment(db2: Database, { kind, outbox_id }: Difference): Promi
 /** The cell that has the slot repairs it; the others find nothing to do. */
 async function fixSlot(
   intakes: readonly Database[],
+  db2: Database,
   { kind, slot_id, ticket }: Difference,
 ): Promise<string> {
-  const args = { p_slot_id: slot_id, p_kind: kind, p_actor: actor(), p_ticket: ticket };
+  const args = {
+    p_slot_id: slot_id,
+    p_kind: kind,
+    p_actor: actor(),
+    p_ticket: await withPurchase(db2, ticket),
+  };
   for (const db1 of intakes) {
     const [row] = await db1.call<{ reconcile_fix: string }>('public.reconcile_fix', args);
     if (row?.reconcile_fix === 'fixed') return FIXED;
   }
   return FOR_A_PERSON;
+}
+
+/** With the order and the payment that it was bought by, where it was: the intake may have forgotten both. */
+async function withPurchase(db2: Database, ticket: Difference['ticket']): Promise<object | null> {
+  if (ticket?.user_id === undefined) return ticket;
+  const [row] = await db2.call<{ ticket_purchase: object | null }>('public.ticket_purchase', {
+    p_claim_id: ticket.claim_id,
+  });
+  return { ...ticket, ...(row?.ticket_purchase && { purchase: row.ticket_purchase }) };
 }
 
 function report(handled: Handled[], asJson: boolean): void {

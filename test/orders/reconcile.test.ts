@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { runHere } from '../cli/support.ts';
-import { HandWorld, type Order } from './hand_world.ts';
+import { HandWorld, type Order, PRICE } from './hand_world.ts';
 
 describe('reconcile of orders', () => {
   let world: HandWorld;
@@ -155,6 +155,50 @@ describe('reconcile of orders', () => {
     assert.equal(await world.stateOf(order.order_id), 'committed');
   });
 
+  it('makes the order of a ticket again, so that a refund voids it and a void refunds it', async () => {
+    const [first = '', second = ''] = (await world.bought('opera', 'ned', 'pi_ned', 2)).claims;
+    // The intake is as it was before the order was claimed.
+    const lost = [[first, second]];
+    const { rows } = await world.db1.query(
+      'delete from public.claims where claim_id = any ($1) returning slot_id',
+      lost,
+    );
+    for (const table of ['orders', 'order_payments', 'checkouts'])
+      await world.db1.query(`delete from public.${table} where order_id = $1`, [first]);
+    await world.db1.query(`update public.inventory_slots set status = 'AVAILABLE' where id = any ($1)`, [
+      rows.map(({ slot_id }) => slot_id),
+    ]);
+    const { code, found } = await reconcile('--fix');
+    const slots = rows.map(({ slot_id }) => `ticket_on_sale ${slot_id} fixed`).sort();
+    // Its tickets tell what it paid for: no decision is missing any more.
+    assert.deepEqual([code, found.sort()], [0, slots]);
+    assert.deepEqual(await reconcile(), { code: 0, found: [] });
+    const status = async () => (await world.get(`/admin/orders/${second}`)).json.order.status;
+    assert.equal(await status(), 'paid');
+
+    const tickets = async () => {
+      const sql = 'select claim_id from public.confirmed_tickets where claim_id = any ($1)';
+      return (await world.db2.query(sql, lost)).rows.map(({ claim_id }) => claim_id);
+    };
+    await world.post('/admin/claims/void', { claim_ids: [second], reason: 'rain', refund: true });
+    await world.carry();
+    const { rows: owed } = await world.db2.query(
+      `select id, amount::int from public.refunds_due where payment_key = 'stripe/pi_ned'`,
+    );
+    assert.deepEqual(owed, [{ id: `void:${second}`, amount: PRICE }]);
+    assert.deepEqual(await tickets(), [first]);
+    const refund = { id: 're_ned', object: 'refund', payment_intent: 'pi_ned', amount: 2 * PRICE };
+    await world.db2.query(`select public.record_pulled('stripe', $1)`, [
+      { ...refund, currency: 'eur', status: 'succeeded' },
+    ]);
+    await world.carry();
+    assert.deepEqual(await tickets(), []);
+    assert.equal(await status(), 'voided');
+    assert.deepEqual(await reconcile(), { code: 0, found: [] });
+    const balance = `select sum(amount)::int from public.credit_ledger where object_id = 'pi_ned'`;
+    assert.deepEqual((await world.db2.query(balance)).rows, [{ sum: 0 }]);
+  });
+
   it('has a payment decided again of which one ticket was voided', async () => {
     const order = await world.bought('opera', 'quin', 'pi_quin', 2);
     const [first = '', second = ''] = order.claims;
@@ -168,6 +212,40 @@ describe('reconcile of orders', () => {
     assert.deepEqual(await reconcile('--fix'), { code: 0, found: [`void_unfinished ${slot} fixed`] });
     await world.bridge();
     assert.deepEqual([await world.stateOf(first), await world.stateOf(second)], ['committed', 'voided']);
+    assert.deepEqual(await reconcile(), { code: 0, found: [] });
+  });
+
+  it('leaves a payment undecided while its ticket is for a person', async () => {
+    const { order_id } = await world.bought('opera', 'oli', 'pi_oli');
+    const { rows } = await world.db1.query(
+      'delete from public.claims where claim_id = $1 returning slot_id',
+      [order_id],
+    );
+    for (const table of ['orders', 'order_payments', 'checkouts'])
+      await world.db1.query(`delete from public.${table} where order_id = $1`, [order_id]);
+    // Another buyer holds the seat, as at the moment to which the intake was restored.
+    const { order_id: other } = await world.order('opera', 'pam');
+    const [slot_id, own] = [
+      rows[0].slot_id,
+      (await world.db1.query('select slot_id from public.claims where claim_id = $1', [other])).rows[0]
+        .slot_id,
+    ];
+    await world.db1.query('update public.claims set slot_id = $2 where claim_id = $1', [other, slot_id]);
+    await world.db1.query(
+      `update public.inventory_slots set status = case id when $1 then 'RESERVED' else 'AVAILABLE' end::public.slot_status
+       where id in ($1, $2)`,
+      [slot_id, own],
+    );
+    const found = [
+      `ticket_of_another_claim ${slot_id} for a person`,
+      'payment_unsettled stripe/pi_oli for a person',
+    ];
+    assert.deepEqual(await reconcile('--fix'), { code: 1, found });
+    await world.carry();
+    const owed = `select from public.refunds_due where payment_key = 'stripe/pi_oli'`;
+    assert.equal((await world.db2.query(owed)).rowCount, 0);
+    await world.db1.query(`select public.release_claim_as_operator($1, 'test', 'not paid')`, [other]);
+    assert.deepEqual(await reconcile('--fix'), { code: 0, found: [`ticket_on_sale ${slot_id} fixed`] });
     assert.deepEqual(await reconcile(), { code: 0, found: [] });
   });
 

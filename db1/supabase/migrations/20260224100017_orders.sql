@@ -1040,6 +1040,69 @@ begin
 end
 $$;
 
+-- RESTORE: what the ledger knows of an order that an intake has forgotten which was restored to an earlier moment. p_purchase is the
+-- ledger's word about a ticket (public.ticket_purchase there): {order_id, payment_key, tenant, livemode, amount, currency, seats,
+-- reason, is_own}; null of one that no payment bought.
+
+-- Promise: where the payment came late, and so bought other claims than those that are held here, these have ended as expired: they
+-- had when it came. True where some did; false also where another session has one of their slots. Second call: false.
+-- Locks: the order → its claims, in the order of their ids → those of intake.free_claims.
+create function intake.end_replaced(p_purchase jsonb) returns boolean
+language plpgsql set search_path = ''
+set enable_seqscan = off as $$
+declare
+  v_order_id uuid := intake.uuid_or_null(p_purchase ->> 'order_id');
+  v_held uuid[];
+begin
+  perform from public.orders o where o.order_id = v_order_id for update;
+  if p_purchase ->> 'reason' is distinct from 'late' then
+    return false;
+  end if;
+  v_held := array(
+    select c.claim_id from public.claims c where c.claim_id = any (intake.claims_of_orders(array[v_order_id])) and c.state = 'held'
+    order by c.claim_id for update
+  );
+  if v_held = '{}' or intake.locked_slots(v_held) <> '{}' then
+    return false;
+  end if;
+  update public.orders o set ended_at = now() where o.order_id = v_order_id;
+  return intake.free_claims(v_held, 'expired', 'the payment came late') > 0;
+end
+$$;
+
+-- Promise: the claim of a ticket is one of the order that bought it, and paid. An order that is not known is made, and the decision
+-- about its payment is kept: funds. So a refund voids the ticket, and a void refunds it. Nothing where this intake has decided
+-- otherwise about the payment, or another payment bought the order: the ticket's claim then has no order, and an operator decides.
+-- The order's sessions are not known again. Second call: changes nothing. Locks: the order, which the caller has where it is known.
+create function intake.restore_order(p_claim_id uuid, p_purchase jsonb) returns void
+language plpgsql set search_path = ''
+set enable_seqscan = off as $$
+declare
+  v_order_id uuid := intake.uuid_or_null(p_purchase ->> 'order_id');
+  v_key text := p_purchase ->> 'payment_key';
+begin
+  if v_order_id is null
+    or exists (select from public.order_payments p where p.payment_key = v_key and p.decision <> 'funds')
+    or exists (select from public.orders o where o.order_id = v_order_id and o.payment_key <> v_key) then
+    return;
+  end if;
+  insert into public.orders (order_id, pool_id, user_id, verified, seats, unit_price, currency, tenant, livemode, grace_until)
+  select v_order_id, c.pool_id, c.user_id, c.verified, b.seats, b.amount / b.seats, lower(b.currency), b.tenant, b.livemode, now()
+  from public.claims c
+  cross join jsonb_to_record(p_purchase) as b (seats int, amount bigint, currency text, tenant text, livemode boolean)
+  where c.claim_id = p_claim_id
+  on conflict do nothing;
+  if not exists (select from public.order_payments p where p.payment_key = v_key) then
+    perform intake.keep_decisions(array[
+      intake.decision_of(p_purchase, v_order_id, 'funds', p_purchase ->> 'reason', (p_purchase ->> 'is_own')::boolean)
+    ]);
+  end if;
+  update public.claims c
+  set order_id = v_order_id, paid = true, replaces = case when p_purchase ->> 'reason' = 'late' then v_order_id end
+  where c.claim_id = p_claim_id and c.paid is null;
+end
+$$;
+
 -- VOID: a ticket that was paid for ends. The ledger has its tombstone before the slot is on sale again.
 
 -- Promise: the claims that a void is about, as the ledger needs them for its tombstones: those that a payment bought (p_fact), or

@@ -436,9 +436,10 @@ $$;
 
 -- Promise: each of the rows {id, token, result} is done, with what the intake answered: result is settle_payment's row for a settle
 -- ({decision, reason, order_id, is_own, refund_by, claim_ids}), and anything for a void. The ledger has what payments bought
--- (funds), all in one statement, and webhook.note_decision sees to the others, and to those that had a decision before. lost_lease:
--- another has it by now, or it was done before, and nothing changes. Raises SL001 for a decision that is none (unknown waits:
--- outbox_later_all), and then finishes none. Second call: lost_lease.
+-- (funds), all in one statement, and webhook.note_decision sees to the others, and to those that had a decision before. An intake that
+-- was restored may know fewer of the claims that a payment bought: the list stays. lost_lease: another has it by now, or it was
+-- done before, and nothing changes. Raises SL001 for a decision that is none (unknown waits: outbox_later_all), and then finishes none.
+-- Second call: lost_lease.
 -- Locks: payments that did not buy or had a decision, by key → rows, by id → those of webhook.note_decision → keys of the ledger.
 create function public.outbox_finish_all(p_rows jsonb) returns table (id text, outcome text)
 language plpgsql security definer set search_path = ''
@@ -483,7 +484,10 @@ begin
     where o.id = any (v_ids) and o.kind = 'settle' and d.result ->> 'decision' = 'funds' and o.result is null
   ));
   update public.claim_outbox o
-  set state = 'done', result = d.result, finished_at = now(), error = null
+  set state = 'done', finished_at = now(), error = null, result = d.result || case
+    when (d.result ->> 'decision', o.result ->> 'decision') = ('funds', 'funds') and o.result -> 'claim_ids' @> (d.result -> 'claim_ids')
+    then jsonb_build_object('claim_ids', o.result -> 'claim_ids') else '{}'
+  end
   from jsonb_to_recordset(p_rows) as d (id text, result jsonb)
   where o.id = any (v_ids) and o.id = d.id;
   return query
@@ -998,6 +1002,25 @@ set enable_seqscan = off as $$
   from public.voided_tickets v
   left join public.claim_outbox o on o.id = v.outbox_id
   where v.claim_id = any (p_claim_ids);
+$$;
+
+-- Promise: how the ticket of a claim was bought: {order_id, payment_key, tenant, livemode, amount, currency, seats, reason, is_own}, for
+-- an intake that has forgotten the order (reconcile_fix there). Null where no payment bought it, or it is not a ticket.
+-- Second call: the same. Locks: none.
+create function public.ticket_purchase(p_claim_id uuid) returns jsonb
+language sql stable security definer set search_path = ''
+set enable_seqscan = off as $$
+  select jsonb_build_object(
+    'order_id', t.order_id, 'payment_key', o.payment_key, 'tenant', o.fact -> 'tenant', 'livemode', o.fact -> 'livemode',
+    'amount', o.fact -> 'amount', 'currency', o.fact -> 'currency', 'seats', jsonb_array_length(o.result -> 'claim_ids'),
+    'reason', o.result -> 'reason', 'is_own', o.result -> 'is_own'
+  )
+  from public.confirmed_tickets t
+  join public.payments p on p.order_id = t.order_id
+  join public.claim_outbox o on o.id = 'settle:' || p.provider || '/' || p.object_id
+  where t.claim_id = p_claim_id and o.result ->> 'decision' = 'funds'
+  order by o.result -> 'claim_ids' ? p_claim_id::text desc, o.id
+  limit 1;
 $$;
 
 -- Promise: p_limit payments after p_after in the order of their ids that the intake must have decided about: those that are settled
