@@ -83,9 +83,10 @@ $$;
 -- Promise: the claim of the ledger's ticket is committed and its slot CONSUMED; a claim that the intake does not know is
 -- made, because the ledger sold it, and with it the order that a payment bought (intake.restore_order). False when another live
 -- claim has the slot, the claim is another slot's or user's, it has ended (a claim never lives again), or it waits for its payment
--- (the payment has to be settled first): an operator decides those. Null when the ticket says too little. Second call: false.
--- Locks: those of intake.end_replaced → the claim, then the slot without waiting: a session that claims holds the slot and waits
--- for claims.
+-- (the payment has to be settled first): an operator decides those. Null when the ticket says too little. The letter of a claim
+-- that waited in the dead letters is archived: nothing is left to replay. Second call: false.
+-- Locks: those of intake.end_replaced → the claim, then the slot and the letter without waiting: a session that claims holds the
+-- slot and waits for claims, one that replays holds the letter and waits for its claim.
 create function intake.fix_from_ticket(p_slot_id uuid, p_ticket jsonb) returns boolean
 language plpgsql set search_path = '' as $$
 declare
@@ -109,6 +110,13 @@ begin
   perform from public.inventory_slots s where s.id = p_slot_id for update skip locked;
   if not found and exists (select from public.inventory_slots s where s.id = p_slot_id) then
     return false;
+  end if;
+  if v_claim.state = 'dead_letter' then
+    perform from pgmq.q_intake_dlq d where d.msg_id = v_claim.msg_id for update skip locked;
+    if not found and exists (select from pgmq.q_intake_dlq d where d.msg_id = v_claim.msg_id) then
+      return false;
+    end if;
+    perform pgmq.archive('intake_dlq', v_claim.msg_id);
   end if;
   insert into public.claims as c (claim_id, pool_id, slot_id, user_id, state, verified)
   values (v_claim_id, v_pool_id, p_slot_id, v_user_id, 'committed', intake.is_verified(p_ticket))
