@@ -1,7 +1,6 @@
 // `sluice claims void`: an operator takes tickets back, with or without the money.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ClaimRecord } from '#core/claim.ts';
 import { isDone } from '#core/console/outcomes.ts';
 import type { VoidResult } from '#core/console/void_claims.ts';
 import { AdminClient } from '../admin/client.ts';
@@ -51,25 +50,21 @@ while both databases answer. --refund pays the price of each claim back. Other c
         return 1;
       }
     }
-    return report(await untilVoided(api, await ask(false)), json);
+    return report(await untilVoided(ask, await ask(false)), json);
   },
 });
 
-/** Each result with the state that its claim has in the end. */
-async function untilVoided(api: AdminClient, results: readonly VoidResult[]): Promise<VoidResult[]> {
+/** Each result, `voided` once both databases say so. */
+async function untilVoided(ask: Ask, results: readonly VoidResult[]): Promise<readonly VoidResult[]> {
   const deadline = Date.now() + WAIT_MS;
-  const ends: VoidResult[] = [];
-  for (const { claim_id, outcome } of results) {
-    let end = outcome;
-    while (end === 'void_requested') {
-      const { claim } = await api.get<{ claim: ClaimRecord }>(`/admin/claims/${claim_id}`);
-      if (claim.state === 'voided') end = 'voided';
-      else if (Date.now() > deadline) break;
-      else await sleep(LOOK_EVERY_MS);
-    }
-    ends.push({ claim_id, outcome: end });
+  for (;;) {
+    const now = new Map((await ask(true)).map(({ claim_id, outcome }) => [claim_id, outcome]));
+    const isVoided = ({ claim_id, outcome }: VoidResult) =>
+      outcome === 'void_requested' && now.get(claim_id) === 'already_voided';
+    const ends = results.map((one) => (isVoided(one) ? { ...one, outcome: 'voided' } : one));
+    if (Date.now() > deadline || ends.every(({ outcome }) => outcome !== 'void_requested')) return ends;
+    await sleep(LOOK_EVERY_MS);
   }
-  return ends;
 }
 
 function report(results: readonly VoidResult[], asJson: boolean): number {

@@ -18,6 +18,7 @@ import { createDatabase, type Database } from '../db/database.ts';
 import { StackError } from '../failure.ts';
 import type { CellHere } from '../fleet/fleet.ts';
 import { createLog } from '../log.ts';
+import { settleOnce } from '../orders/crew.ts';
 import { API_VARIABLES } from '../webhook/backfill.ts';
 import { action, UsageError, type Values } from './grammar.ts';
 import { actor, OPTION, readDatabaseUrls, VARIABLES } from './operator.ts';
@@ -27,6 +28,7 @@ import { formatTable } from './table.ts';
 import { readMoment } from './values.ts';
 
 const CONNECTIONS = 1;
+const FIXED = 'fixed';
 const FOR_A_PERSON = 'for a person';
 
 type Handled = Difference & { outcome: string };
@@ -52,8 +54,8 @@ async function run({ fix: repairs, stripe, since, json }: Values<typeof OPTIONS>
       since === undefined ? undefined : Date.parse(readMoment('--since', since)),
       json,
     );
-  const { cells, db2Url } = readDatabaseUrls(process.env);
-  if (cells.length === 0 || !db2Url)
+  const { cells, db1Url, db2Url } = readDatabaseUrls(process.env);
+  if (!db1Url || !db2Url)
     throw new StackError('DB1_URL and DB2_URL must both be set', 'see `sluice reconcile --help`');
   const log = createLog();
   const open = (url: string) =>
@@ -62,12 +64,10 @@ async function run({ fix: repairs, stripe, since, json }: Values<typeof OPTIONS>
   const db2 = open(db2Url);
   try {
     await refuseMoving(intakes);
-    const found = await compare(intakes, db2);
-    const handled: Handled[] = [];
-    for (const difference of found)
-      handled.push({ ...difference, outcome: repairs ? await fix(intakes, db2, difference) : 'found' });
+    const settle = () => settleOnce({ db1Url, cells, db2Url, log });
+    const handled = repairs ? await repair(intakes, db2, settle) : await look(intakes, db2);
     report(handled, json);
-    return handled.every(({ outcome }) => outcome === 'fixed') ? 0 : 1;
+    return handled.every(({ outcome }) => outcome === FIXED) ? 0 : 1;
   } finally {
     await Promise.all([...intakes, db2].map((database) => database.end()));
   }
@@ -89,17 +89,52 @@ async function fromAll<Row>(
   return (await Promise.all(intakes.map((db1) => db1.call<Row>(functionName, args)))).flat();
 }
 
-async function compare(intakes: readonly Database[], db2: Database): Promise<Difference[]> {
+async function look(intakes: readonly Database[], db2: Database): Promise<Handled[]> {
+  const found = [
+    ...(await compareSlots(intakes, db2)),
+    ...(await findUnsettledPayments(paymentPorts(intakes, db2))),
+  ];
+  return found.map((difference) => ({ ...difference, outcome: 'found' }));
+}
+
+/**
+ * Payments come last: an order that the intake has forgotten is known again by its tickets. The intake decides about them here and
+ * now: the holds of a moment to which it was restored are over, and the first worker would end them.
+ */
+async function repair(
+  intakes: readonly Database[],
+  db2: Database,
+  settle: () => Promise<void>,
+): Promise<Handled[]> {
+  const handled: Handled[] = [];
+  for (let isAgain = true; isAgain; ) {
+    const round: Handled[] = [];
+    for (const difference of await compareSlots(intakes, db2))
+      round.push({ ...difference, outcome: await fixSlot(intakes, db2, difference) });
+    // The slot of a void that is finished now may have been sold again.
+    isAgain = round.some(({ kind, outcome }) => kind === 'void_unfinished' && outcome === FIXED);
+    handled.push(...(isAgain ? round.filter(({ outcome }) => outcome === FIXED) : round));
+  }
+  const open = handled.filter(({ kind, outcome }) => kind !== 'void_unfinished' && outcome !== FIXED);
+  const left = new Set(open.map(({ ticket }) => ticket?.claim_id));
+  const payments: Handled[] = [];
+  for (const difference of await findUnsettledPayments(paymentPorts(intakes, db2))) {
+    // Decided without its ticket, it would go back or buy a second one.
+    const waits = difference.claim_ids?.some((id) => left.has(id));
+    payments.push({ ...difference, outcome: waits ? FOR_A_PERSON : await fixPayment(db2, difference) });
+  }
+  await settle();
+  return [...handled, ...payments];
+}
+
+async function compareSlots(intakes: readonly Database[], db2: Database): Promise<Difference[]> {
   const rows = await fromAll<{ reconcile_total: number }>(intakes, 'public.reconcile_total', {});
   const progress = startProgress(
     rows.reduce((total, { reconcile_total }) => total + reconcile_total, 0),
     'slots',
   );
   try {
-    return [
-      ...(await findDifferences(createPorts(intakes, db2, progress))),
-      ...(await findUnsettledPayments(paymentPorts(intakes, db2))),
-    ];
+    return await findDifferences(createPorts(intakes, db2, progress));
   } finally {
     progress.end();
   }
@@ -142,23 +177,39 @@ function paymentPorts(intakes: readonly Database[], db2: Database): PaymentRecon
   };
 }
 
-/** The cell that has the slot repairs it; the others find nothing to do. A payment is carried to the intake again. */
-async function fix(
+/** It is carried to the intake again. */
+async function fixPayment(db2: Database, { kind, outbox_id }: Difference): Promise<string> {
+  const again = { p_ids: [outbox_id], p_actor: actor(), p_reason: kind };
+  const [row] = await db2.call<{ resettle_payments: number }>('public.resettle_payments', again);
+  return row?.resettle_payments === 1 ? FIXED : FOR_A_PERSON;
+}
+
+/** The cell that has the slot repairs it; the others find nothing to do. */
+async function fixSlot(
   intakes: readonly Database[],
   db2: Database,
-  { kind, slot_id, ticket, outbox_id }: Difference,
+  { kind, slot_id, ticket }: Difference,
 ): Promise<string> {
-  if (outbox_id !== undefined) {
-    const again = { p_ids: [outbox_id], p_actor: actor(), p_reason: kind };
-    const [row] = await db2.call<{ resettle_payments: number }>('public.resettle_payments', again);
-    return row?.resettle_payments === 1 ? 'fixed' : FOR_A_PERSON;
-  }
-  const args = { p_slot_id: slot_id, p_kind: kind, p_actor: actor(), p_ticket: ticket };
+  const args = {
+    p_slot_id: slot_id,
+    p_kind: kind,
+    p_actor: actor(),
+    p_ticket: await withPurchase(db2, ticket),
+  };
   for (const db1 of intakes) {
     const [row] = await db1.call<{ reconcile_fix: string }>('public.reconcile_fix', args);
-    if (row?.reconcile_fix === 'fixed') return 'fixed';
+    if (row?.reconcile_fix === 'fixed') return FIXED;
   }
   return FOR_A_PERSON;
+}
+
+/** With the order and the payment that it was bought by, where it was: the intake may have forgotten both. */
+async function withPurchase(db2: Database, ticket: Difference['ticket']): Promise<object | null> {
+  if (ticket?.user_id === undefined) return ticket;
+  const [row] = await db2.call<{ ticket_purchase: object | null }>('public.ticket_purchase', {
+    p_claim_id: ticket.claim_id,
+  });
+  return { ...ticket, ...(row?.ticket_purchase && { purchase: row.ticket_purchase }) };
 }
 
 function report(handled: Handled[], asJson: boolean): void {

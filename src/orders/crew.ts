@@ -6,7 +6,7 @@ import type { Outcomes } from '#core/lease_worker.ts';
 import { Closer } from '#core/orders/closer.ts';
 import { Courier, type CourierOptions } from '#core/orders/courier.ts';
 import { Refunder } from '#core/orders/refunder.ts';
-import type { Log, Metrics } from '#core/ports.ts';
+import { type Log, type Metrics, NO_METRICS } from '#core/ports.ts';
 import type { ApiUrls } from '#core/webhook/backfill/sources.ts';
 import type { SecretSource } from '#core/webhook/secrets.ts';
 import { createDatabase } from '../db/database.ts';
@@ -87,6 +87,21 @@ export async function carryOrdersOnce(
   }
 }
 
+/** The courier alone, until nothing is due any more. An order that no cell knows is left to the workers, which wait for it. */
+export async function settleOnce(options: FleetOptions & { db2Url: string; log: Log }): Promise<void> {
+  const { courier, start, end } = openOrders({
+    ...options,
+    ...{ secretOf: () => undefined, urls: {}, metrics: NO_METRICS },
+    courier: { unknownSec: Number.POSITIVE_INFINITY },
+  });
+  try {
+    await start();
+    await courier.drain(new AbortController().signal);
+  } finally {
+    await end();
+  }
+}
+
 /** In the order in which one's work becomes another's. */
 function openOrders(options: OrderCrewOptions) {
   const { db2Url, secretOf, urls, metrics, log, onFunded, leaseSec } = options;
@@ -116,6 +131,7 @@ function openOrders(options: OrderCrewOptions) {
   const refunder = new Refunder({ ...shared, db2, paymentsOf }, leaseSec);
   return {
     parts: [...closers, courier, refunder],
+    courier,
     start: () => fleet.start(),
     async end() {
       await fleet.stop();

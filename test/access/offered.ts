@@ -203,6 +203,7 @@ export const FUNCTIONS: Record<Side, Record<string, string[]>> = {
       'ledger_order_metrics',
       'voided_claims',
       'settled_payments',
+      'ticket_purchase',
       'resettle_payments',
       'begin_erasure',
       'erase_step',

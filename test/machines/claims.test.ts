@@ -218,6 +218,11 @@ describe('claims go the ways that are on the list', () => {
       if (to === 'validated') return fix(slot_id, 'claim_without_ticket');
       if (to === 'discarded')
         return fix(slot_id, 'ticket_of_another_claim', { claim_id: slot_id, user_id: 'bob' });
+      if (to === 'expired') {
+        const { claim_id: order_id } = claim;
+        const purchase = { ...factOf(claim), order_id, seats: 1, reason: 'late', is_own: true };
+        return fix(slot_id, 'ticket_of_another_claim', { claim_id: slot_id, user_id: 'ann', purchase });
+      }
       await run('delete from pgmq.q_intake_dlq where msg_id = $1', [await letterOf(claim)]);
       return fix(slot_id, 'claim_without_message');
     },

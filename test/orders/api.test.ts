@@ -153,6 +153,30 @@ describe('orders in the admin API', () => {
     ]);
     assertRefusal(await world.post('/admin/claims/void', { claim_ids: [first] }), 422, 'invalid_input');
   });
+
+  it('void a ticket again that a ledger has which was restored to a moment before the void', async () => {
+    await world.putOnSale('museum', 1);
+    const { order_id } = await world.bought('museum', 'hal', 'pi_hal');
+    const again = async () => {
+      const body = { claim_ids: [order_id], reason: 'rain' };
+      const { json } = await world.post('/admin/claims/void', body);
+      await world.carry();
+      return json.results[0].outcome;
+    };
+    const ticket = 'select to_jsonb(t) as row from public.confirmed_tickets t where claim_id = $1';
+    const [before] = (await world.db2.query(ticket, [order_id])).rows;
+    assert.equal(await again(), 'void_requested');
+    assert.equal(await again(), 'already_voided');
+    await world.db2.query('delete from public.voided_tickets where claim_id = $1', [order_id]);
+    await world.db2.query(
+      'insert into public.confirmed_tickets select * from jsonb_populate_record(null::public.confirmed_tickets, $1)',
+      [before.row],
+    );
+    assert.equal(await again(), 'void_requested');
+    assert.deepEqual((await world.db2.query(ticket, [order_id])).rows, []);
+    assert.equal(await again(), 'already_voided');
+    assert.equal((await world.get('/admin/pools/museum')).json.available, 1);
+  });
 });
 
 describe('orders while the ledger is away', () => {

@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { runHere } from '../cli/support.ts';
-import { HandWorld } from './hand_world.ts';
+import { HandWorld, type Order, PRICE } from './hand_world.ts';
 
 describe('reconcile of orders', () => {
   let world: HandWorld;
   before(async () => {
     world = await HandWorld.start();
-    await world.putOnSale('opera', 10);
+    await world.putOnSale('opera', 20);
   });
   after(() => world?.stop());
 
@@ -74,6 +74,181 @@ describe('reconcile of orders', () => {
     assert.deepEqual(await reconcile(), { code: 0, found: [] });
   });
 
+  /** The intake as it was before any payment for the order: held, and its hold runs. Its messages are not carried yet. */
+  async function forget({ order_id, claims }: Order): Promise<void> {
+    await world.db1.query(`delete from public.order_payments where order_id = $1`, [order_id]);
+    await world.db1.query(
+      `with held as (
+         update public.claims c set state = 'held', paid = null, msg_id = null, freed_at = null, end_reason = null
+         from public.claims b where c.claim_id = any ($1) and b.claim_id = c.claim_id returning b.msg_id, c.slot_id
+       ), reserved as (
+         update public.inventory_slots s set status = 'RESERVED' from held h where s.id = h.slot_id
+       )
+       delete from pgmq.q_intake_queue q using held h where q.msg_id = h.msg_id`,
+      [claims],
+    );
+    await world.db1.query(
+      `update public.orders set payment_key = null, hold_until = now() + interval '10 minutes' where order_id = $1`,
+      [order_id],
+    );
+  }
+  const decisions = async ({ order_id }: Order): Promise<string[]> => {
+    const sql = `select payment_key || ' ' || decision as said from public.order_payments where order_id = $1 order by 1`;
+    return (await world.db1.query(sql, [order_id])).rows.map(({ said }) => said);
+  };
+
+  it('gives no seat for a payment that went back after a decision that the intake forgot', async () => {
+    const order = await world.order('opera', 'kay');
+    const session = await world.checkout(order);
+    // It was not enough, and the intake is then set back to where it would be.
+    await world.pay({ ...order, amount: 1 }, session, 'pi_kay');
+    await world.carry();
+    assert.deepEqual(await decisions(order), ['stripe/pi_kay refund']);
+    const refund = { id: 're_kay', object: 'refund', payment_intent: 'pi_kay', amount: 1, currency: 'eur' };
+    await world.db2.query(`select public.record_pulled('stripe', $1)`, [{ ...refund, status: 'succeeded' }]);
+    await world.carry();
+    await world.db1.query(`update public.orders set unit_price = 1 where order_id = $1`, [order.order_id]);
+    await forget(order);
+    assert.deepEqual(await reconcile('--fix'), { code: 0, found: ['payment_unsettled stripe/pi_kay fixed'] });
+    await world.carry();
+    assert.deepEqual(await decisions(order), ['stripe/pi_kay void']);
+    assert.equal(await world.stateOf(order.order_id), 'held');
+    assert.deepEqual(await reconcile(), { code: 0, found: [] });
+  });
+
+  it('lets the payment buy that bought before, and not the second one of its order', async () => {
+    const order = await world.order('opera', 'lou');
+    await world.pay(order, await world.checkout(order), 'pi_lou_2');
+    await world.carry();
+    await world.pay(order, 'cs_again', 'pi_lou_1');
+    await world.carry();
+    const decided = ['stripe/pi_lou_1 refund', 'stripe/pi_lou_2 funds'];
+    assert.deepEqual(await decisions(order), decided);
+    await forget(order);
+    const found = ['payment_unsettled stripe/pi_lou_1 fixed', 'payment_unsettled stripe/pi_lou_2 fixed'];
+    assert.deepEqual(await reconcile('--fix'), { code: 0, found });
+    await world.carry();
+    assert.deepEqual(await decisions(order), decided);
+    await world.bridge();
+    assert.deepEqual(await reconcile(), { code: 0, found: [] });
+  });
+
+  it('has a payment decided again before a worker can end the hold, which is over', async () => {
+    const order = await world.order('opera', 'mia');
+    await world.pay(order, await world.checkout(order), 'pi_mia');
+    await world.carry();
+    await forget(order);
+    await world.db1.query(
+      `update public.orders set hold_until = now() - interval '1 hour', grace_until = now() - interval '1 hour'
+       where order_id = $1`,
+      [order.order_id],
+    );
+    // The control: a worker that starts first gives the seat back.
+    await world.db1.query('begin');
+    await world.db1.query('select public.expire_holds()');
+    assert.equal(await world.stateOf(order.order_id), 'expired');
+    await world.db1.query('rollback');
+    assert.deepEqual(await reconcile('--fix'), { code: 0, found: ['payment_unsettled stripe/pi_mia fixed'] });
+    await world.db1.query('select public.expire_holds()');
+    assert.deepEqual(await decisions(order), ['stripe/pi_mia funds']);
+    await world.bridge();
+    assert.equal(await world.stateOf(order.order_id), 'committed');
+  });
+
+  it('makes the order of a ticket again, so that a refund voids it and a void refunds it', async () => {
+    const [first = '', second = ''] = (await world.bought('opera', 'ned', 'pi_ned', 2)).claims;
+    // The intake is as it was before the order was claimed.
+    const lost = [[first, second]];
+    const { rows } = await world.db1.query(
+      'delete from public.claims where claim_id = any ($1) returning slot_id',
+      lost,
+    );
+    for (const table of ['orders', 'order_payments', 'checkouts'])
+      await world.db1.query(`delete from public.${table} where order_id = $1`, [first]);
+    await world.db1.query(`update public.inventory_slots set status = 'AVAILABLE' where id = any ($1)`, [
+      rows.map(({ slot_id }) => slot_id),
+    ]);
+    const { code, found } = await reconcile('--fix');
+    const slots = rows.map(({ slot_id }) => `ticket_on_sale ${slot_id} fixed`).sort();
+    // Its tickets tell what it paid for: no decision is missing any more.
+    assert.deepEqual([code, found.sort()], [0, slots]);
+    assert.deepEqual(await reconcile(), { code: 0, found: [] });
+    const status = async () => (await world.get(`/admin/orders/${second}`)).json.order.status;
+    assert.equal(await status(), 'paid');
+
+    const tickets = async () => {
+      const sql = 'select claim_id from public.confirmed_tickets where claim_id = any ($1)';
+      return (await world.db2.query(sql, lost)).rows.map(({ claim_id }) => claim_id);
+    };
+    await world.post('/admin/claims/void', { claim_ids: [second], reason: 'rain', refund: true });
+    await world.carry();
+    const { rows: owed } = await world.db2.query(
+      `select id, amount::int from public.refunds_due where payment_key = 'stripe/pi_ned'`,
+    );
+    assert.deepEqual(owed, [{ id: `void:${second}`, amount: PRICE }]);
+    assert.deepEqual(await tickets(), [first]);
+    const refund = { id: 're_ned', object: 'refund', payment_intent: 'pi_ned', amount: 2 * PRICE };
+    await world.db2.query(`select public.record_pulled('stripe', $1)`, [
+      { ...refund, currency: 'eur', status: 'succeeded' },
+    ]);
+    await world.carry();
+    assert.deepEqual(await tickets(), []);
+    assert.equal(await status(), 'voided');
+    assert.deepEqual(await reconcile(), { code: 0, found: [] });
+    const balance = `select sum(amount)::int from public.credit_ledger where object_id = 'pi_ned'`;
+    assert.deepEqual((await world.db2.query(balance)).rows, [{ sum: 0 }]);
+  });
+
+  it('has a payment decided again of which one ticket was voided', async () => {
+    const order = await world.bought('opera', 'quin', 'pi_quin', 2);
+    const [first = '', second = ''] = order.claims;
+    await world.post('/admin/claims/void', { claim_ids: [second], reason: 'rain' });
+    await world.carry();
+    await forget(order);
+    const slot = (await world.db1.query('select slot_id from public.claims where claim_id = $1', [second]))
+      .rows[0].slot_id;
+    const found = [`void_unfinished ${slot} for a person`, 'payment_unsettled stripe/pi_quin fixed'];
+    assert.deepEqual(await reconcile('--fix'), { code: 1, found });
+    assert.deepEqual(await reconcile('--fix'), { code: 0, found: [`void_unfinished ${slot} fixed`] });
+    await world.bridge();
+    assert.deepEqual([await world.stateOf(first), await world.stateOf(second)], ['committed', 'voided']);
+    assert.deepEqual(await reconcile(), { code: 0, found: [] });
+  });
+
+  it('leaves a payment undecided while its ticket is for a person', async () => {
+    const { order_id } = await world.bought('opera', 'oli', 'pi_oli');
+    const { rows } = await world.db1.query(
+      'delete from public.claims where claim_id = $1 returning slot_id',
+      [order_id],
+    );
+    for (const table of ['orders', 'order_payments', 'checkouts'])
+      await world.db1.query(`delete from public.${table} where order_id = $1`, [order_id]);
+    // Another buyer holds the seat, as at the moment to which the intake was restored.
+    const { order_id: other } = await world.order('opera', 'pam');
+    const [slot_id, own] = [
+      rows[0].slot_id,
+      (await world.db1.query('select slot_id from public.claims where claim_id = $1', [other])).rows[0]
+        .slot_id,
+    ];
+    await world.db1.query('update public.claims set slot_id = $2 where claim_id = $1', [other, slot_id]);
+    await world.db1.query(
+      `update public.inventory_slots set status = case id when $1 then 'RESERVED' else 'AVAILABLE' end::public.slot_status
+       where id in ($1, $2)`,
+      [slot_id, own],
+    );
+    const found = [
+      `ticket_of_another_claim ${slot_id} for a person`,
+      'payment_unsettled stripe/pi_oli for a person',
+    ];
+    assert.deepEqual(await reconcile('--fix'), { code: 1, found });
+    await world.carry();
+    const owed = `select from public.refunds_due where payment_key = 'stripe/pi_oli'`;
+    assert.equal((await world.db2.query(owed)).rowCount, 0);
+    await world.db1.query(`select public.release_claim_as_operator($1, 'test', 'not paid')`, [other]);
+    assert.deepEqual(await reconcile('--fix'), { code: 0, found: [`ticket_on_sale ${slot_id} fixed`] });
+    assert.deepEqual(await reconcile(), { code: 0, found: [] });
+  });
+
   it('finds a decision that the intake lost, and has it decided again', async () => {
     await world.bought('opera', 'joe', 'pi_joe');
     await world.db1.query(`delete from public.order_payments where payment_key = 'stripe/pi_joe'`);
@@ -85,7 +260,7 @@ describe('reconcile of orders', () => {
     );
     assert.equal(rows.length, 1, 'it is decided again');
     const audit = await world.db2.query(
-      `select reason from audit.audit_logs where action = 'payment_resettle'`,
+      `select reason from audit.audit_logs where action = 'payment_resettle' and subject = 'payment stripe/pi_joe'`,
     );
     assert.deepEqual(audit.rows, [{ reason: 'payment_unsettled' }]);
   });

@@ -77,6 +77,34 @@ describe('refunds', () => {
     assert.deepEqual([await amounts(order), await states(order)], [[PRICE], ['done']]);
   });
 
+  /** The ledger is set back to before the refund was sent; a day has passed, so that Stripe has forgotten the key. */
+  const setBack = async ({ claim_id }: Owed): Promise<void> => {
+    await world.db2.query(
+      `update public.refunds_due set state = 'due', tries = 0, provider_refund_id = null, sent_at = null, token = null,
+         next_attempt_at = now() where order_id = $1`,
+      [claim_id],
+    );
+    await world.standIn.control.set({ clockOffsetSec: 25 * 60 * 60 });
+    await world.work();
+    await world.standIn.control.set({ clockOffsetSec: 0 });
+  };
+
+  it('are not sent again by a ledger that was restored to a moment before it sent them', async () => {
+    const order = await owed();
+    await world.work();
+    assert.deepEqual(await amounts(order), [PRICE]);
+    await setBack(order);
+    // Its event was not set back, and has no second effect: the row says no more than that Stripe has it.
+    assert.deepEqual([await amounts(order), await states(order)], [[PRICE], ['sent']]);
+  });
+
+  it('are sent where the refund that Stripe has is another one', async () => {
+    const order = await owed();
+    await world.standIn.stripe.refunds.create({ payment_intent: order.paymentIntent, amount: PRICE });
+    await setBack(order);
+    assert.deepEqual([await amounts(order), await states(order)], [[PRICE, PRICE], ['done']]);
+  });
+
   it('take another key where the first one repeats a failure that sent nothing', async () => {
     const order = await owed();
     await world.standIn.control.set({ failNext: 1, failuresAreDone: false });

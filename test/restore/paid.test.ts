@@ -183,11 +183,11 @@ describe('the restore page, with paid orders', { skip: reason ?? false }, () => 
     await settle();
     await setActive(true);
     assert.equal(await world.statusOf(gil), 'refunded');
-    const patPaid = await payByLink(pat);
+    await payByLink(pat);
     await settle();
     assert.equal(await world.statusOf(pat), 'paid', 'a late payment buys other seats');
     // hal gets the seat that bob had, kit one that was free at the moment: DB1 knows the claims again at different steps.
-    const hal = await buy('hal');
+    await buy('hal');
     const kit = await buy('kit');
     const ida = await begin('ida');
     // Paid and decided, and not a ticket yet.
@@ -213,7 +213,7 @@ describe('the restore page, with paid orders', { skip: reason ?? false }, () => 
       assert.deepEqual(rows, [{ state: 'expired' }]);
     });
     await servers.asOperator(block('holds'));
-    // Seats that were sold again after the moment are left for later.
+    // Seats that were held at the moment, and sold to others since, are left for later.
     const said = await servers.asOperator(`{\n${block('agree')}\n} || true`);
     assert.match(said, new RegExp(`payment_unsettled +stripe/${gilPaid.payment} .*decided as refund`));
     assert.match(said, /^void_unfinished .* fixed$/m);
@@ -228,15 +228,12 @@ describe('the restore page, with paid orders', { skip: reason ?? false }, () => 
     await workers();
     assert.deepEqual(await refundsAtStripe(), sentBack, 'nothing is sent before an operator has looked');
     const books = await operator(block('books'), { TARGET: target });
-    for (const { payment } of [jon, hal, patPaid])
-      assert.match(books, new RegExp(`settle:stripe/${payment} `));
+    assert.deepEqual(books.match(/^settle:\S+/gm), [`settle:stripe/${jon.payment}`]);
     assert.match(books, new RegExp(`session_unknown +${ida.session} `));
 
-    assert.equal(await world.statusOf(gil), 'paid', 'seats were given for money that went back');
-    await operator(`npx sluice claims void ${gil.claim_id} --refund --reason 'it went back' --yes`);
+    assert.equal(await world.statusOf(gil), 'held', 'no seat is given for money that went back');
+    await world.endHold(gil);
     await operator(`npx sluice refunds send settle:stripe/${jon.payment} --reason 'the order is lost' --yes`);
-    for (const { payment } of [hal, patPaid])
-      await operator(`npx sluice refunds skip settle:stripe/${payment} --reason 'has the ticket' --yes`);
     await standIn.stripe.checkout.sessions.expire(ida.session);
     await workers();
     await operator('npx sluice reconcile --fix');
@@ -245,10 +242,9 @@ describe('the restore page, with paid orders', { skip: reason ?? false }, () => 
     assert.deepEqual(await refundsAtStripe(), [...sentBack, `${jon.payment} 1250`].sort());
     assert.deepEqual([await openRefunds(), await free()], [0, SLOTS - sold.length]);
     assert.match(await operator('npx sluice reconcile'), AGREED);
-    assert.deepEqual(await stripeDifferences(), [`session_undecided ${kit.payment}`]);
+    assert.deepEqual(await stripeDifferences(), []);
     await operator(`npx sluice pools set ${pool} --refund-by sluice && npx sluice pools open ${pool}`);
 
-    // What the page says about a ticket that came back without its order.
     const balances = new Map((await balancesOf()).map(({ user_id, sum }) => [user_id, sum]));
     assert.deepEqual(Object.fromEntries(balances), {
       ann: 0,
@@ -256,14 +252,12 @@ describe('the restore page, with paid orders', { skip: reason ?? false }, () => 
       gil: 0,
       hal: 0,
       jon: 0,
-      kit: 1250,
+      kit: 0,
       pat: 0,
     });
+    // A ticket whose order was lost has it again: a refund at Stripe voids it.
     await standIn.stripe.refunds.create({ payment_intent: kit.payment });
     await world.delivered();
-    await workers();
-    assert.deepEqual((await world.tickets(pool)).sort(), sold, 'a refund at Stripe does not void it');
-    await operator(`npx sluice claims void ${kit.claim_id} --reason 'it went back' --yes`);
     await workers();
     assert.deepEqual(
       (await world.tickets(pool)).sort(),
@@ -314,8 +308,11 @@ describe('the restore page, with paid orders', { skip: reason ?? false }, () => 
       [['ticket_on_sale', lea.claim_id]],
       JSON.stringify(found),
     );
-    await operator(block('void'), { CLAIM: lea.claim_id, REFUND: 'true' });
+    await operator(block('void'), { CLAIM: lea.claim_id, REFUND: '--refund' });
+    // A day has passed, and Stripe has forgotten the keys of the refunds that it has.
+    await standIn.control.set({ clockOffsetSec: 25 * 60 * 60 });
     await workers();
+    await standIn.control.set({ clockOffsetSec: 0 });
 
     assert.match(await operator('npx sluice reconcile'), AGREED);
     const is = {

@@ -30,7 +30,7 @@ export const CLAIMS: Machine = {
       event: 'released',
       by: ['release_own_claim', 'release_claim_as_operator', 'expire_holds'],
     },
-    { from: 'held', to: 'expired', event: 'hold over', by: ['expire_holds', 'expire_due_holds'] },
+    { from: 'held', to: 'expired', event: 'hold over', by: ['expire_holds', 'expire_due_holds', RECONCILE] },
     { from: null, to: 'queued', event: 'replay: its old slot is gone', by: ['replay_dead_letters'] },
     {
       from: null,

@@ -81,10 +81,12 @@ end
 $$;
 
 -- Promise: the claim of the ledger's ticket is committed and its slot CONSUMED; a claim that the intake does not know is
--- made, because the ledger sold it. False when another live claim has the slot, the claim is another slot's or user's, it
--- has ended (a claim never lives again), or it waits for its payment (the payment has to be settled first): an operator
--- decides those. Null when the ticket says too little. Second call: false.
--- Locks: the claim, then the slot without waiting: a session that claims holds the slot and waits for claims.
+-- made, because the ledger sold it, and with it the order that a payment bought (intake.restore_order). False when another live
+-- claim has the slot, the claim is another slot's or user's, it has ended (a claim never lives again), or it waits for its payment
+-- (the payment has to be settled first): an operator decides those. Null when the ticket says too little. The letter of a claim
+-- that waited in the dead letters is archived: nothing is left to replay. Second call: false.
+-- Locks: those of intake.end_replaced → the claim, then the slot and the letter without waiting: a session that claims holds the
+-- slot and waits for claims, one that replays holds the letter and waits for its claim.
 create function intake.fix_from_ticket(p_slot_id uuid, p_ticket jsonb) returns boolean
 language plpgsql set search_path = '' as $$
 declare
@@ -97,6 +99,7 @@ begin
     return null;
   end if;
   select m.pool_id into v_pool_id from public.slot_manifest m where m.slot_id = p_slot_id;
+  perform intake.end_replaced(p_ticket -> 'purchase');
   select c.* into v_claim from public.claims c where c.claim_id = v_claim_id for update;
   if v_pool_id is null or v_claim.slot_id <> p_slot_id or v_claim.user_id <> v_user_id or v_claim.freed_at is not null
      or v_claim.state = 'held' or exists (
@@ -108,6 +111,13 @@ begin
   if not found and exists (select from public.inventory_slots s where s.id = p_slot_id) then
     return false;
   end if;
+  if v_claim.state = 'dead_letter' then
+    perform from pgmq.q_intake_dlq d where d.msg_id = v_claim.msg_id for update skip locked;
+    if not found and exists (select from pgmq.q_intake_dlq d where d.msg_id = v_claim.msg_id) then
+      return false;
+    end if;
+    perform pgmq.archive('intake_dlq', v_claim.msg_id);
+  end if;
   insert into public.claims as c (claim_id, pool_id, slot_id, user_id, state, verified)
   values (v_claim_id, v_pool_id, p_slot_id, v_user_id, 'committed', intake.is_verified(p_ticket))
   on conflict (claim_id) do update
@@ -116,6 +126,7 @@ begin
   if not found then
     return false;
   end if;
+  perform intake.restore_order(v_claim_id, p_ticket -> 'purchase');
   update public.inventory_slots s
   set status = 'CONSUMED', locked_by = v_user_id, locked_at = coalesce(s.locked_at, now())
   where s.id = p_slot_id;
@@ -125,8 +136,9 @@ $$;
 
 -- Promise: a claim that waits in the dead letters for a slot of which the ledger has another claim's ticket ends as
 -- discarded, and the ticket's claim has the slot, which is never on sale between. Its letter can be discarded afterwards,
--- or replayed for another slot. False, and nothing changes, where the live claim does not wait there or was paid for (void it), or
--- intake.fix_from_ticket has a reason. Second call: false. Locks: the claims, then the slot without waiting.
+-- or replayed for another slot. A held claim that the ticket's claim replaces gives way as well (intake.end_replaced). False, and
+-- nothing changes, where the live claim is another or was paid for (void it), or intake.fix_from_ticket has a reason.
+-- Second call: false. Locks: the claims, then the slot without waiting.
 create function intake.fix_owner(p_slot_id uuid, p_ticket jsonb)
 returns boolean language plpgsql set search_path = '' as $$
 begin
@@ -135,7 +147,7 @@ begin
     end_as = null
   where c.slot_id = p_slot_id and c.freed_at is null and c.state = 'dead_letter' and c.paid is null
     and c.claim_id <> intake.uuid_or_null(p_ticket ->> 'claim_id');
-  if not found then
+  if not found and not intake.end_replaced(p_ticket -> 'purchase') then
     return false;
   elsif intake.fix_from_ticket(p_slot_id, p_ticket) is not true then
     raise exception using errcode = 'SL099';
@@ -219,7 +231,8 @@ $$;
 
 -- Promise: repairs one difference of one slot, judged anew under locks, with one audit row, which names the slot's claim and
 -- the one that ended for it: fixed; or why not: unchanged (it is gone, or nothing that may be done would mend it). p_ticket
--- is the ledger's {claim_id, user_id, verified} where the kind needs it, or its tombstone. Raises SL001 for a kind that has no repair.
+-- is the ledger's {claim_id, user_id, verified, purchase} where the kind needs it (purchase: public.ticket_purchase there), or its
+-- tombstone. Raises SL001 for a kind that has no repair.
 -- Second call: unchanged, and no audit row. Locks: those of the repair.
 create function public.reconcile_fix(p_slot_id uuid, p_kind text, p_actor text, p_ticket jsonb default null)
 returns text
@@ -247,7 +260,7 @@ begin
   select c.claim_id into v_after from public.claims c where c.slot_id = p_slot_id and c.freed_at is null;
   insert into audit.audit_logs (actor, action, subject, reason, details)
   values (p_actor, 'reconcile_fix', 'slot ' || p_slot_id, p_kind, jsonb_build_object(
-    'ticket', p_ticket, 'claim_id', v_after, 'ended_claim_id', nullif(v_before, v_after)
+    'ticket', p_ticket - 'purchase', 'claim_id', v_after, 'ended_claim_id', nullif(v_before, v_after)
   ));
   return 'fixed';
 end

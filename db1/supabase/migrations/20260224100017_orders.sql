@@ -792,8 +792,9 @@ begin
 end
 $$;
 
--- Promise: why this payment never buys the order, first match: another user, a second payment, another amount or currency; null
--- where it may. Second call: the same. Locks: none.
+-- Promise: why this payment never buys the order, first match: another user, a second payment, another amount or currency, or it went
+-- back by a decision that is forgotten here (was: the ledger's word, public.resettle_payments there); null where it may.
+-- Second call: the same. Locks: none.
 create function intake.payment_refusal(p_fact jsonb, p_order public.orders) returns text
 language plpgsql stable set search_path = '' as $$
 begin
@@ -806,6 +807,7 @@ begin
     when p_order.payment_key is not null then 'second_payment'
     when (p_fact -> 'amount')::text is distinct from (p_order.seats * p_order.unit_price)::text then 'amount'
     when lower(p_fact ->> 'currency') is distinct from p_order.currency then 'currency'
+    when p_fact ->> 'was' in ('refund', 'void') then 'went_back'
   end;
 end
 $$;
@@ -822,8 +824,9 @@ begin
 end
 $$;
 
--- Promise: the payment has its decision: a refund where intake.payment_refusal says why; funds for claims that are held, and for
--- claims that have expired and can be made again; whatever else is a refund. Second call: a unique violation.
+-- Promise: the payment has its decision: a refund where intake.payment_refusal says why, or void where it was that before; funds for
+-- claims that are held, and for claims that have expired and can be made again; whatever else is a refund. Second call: a unique
+-- violation.
 -- Locks: the order, which the caller has → its claims, in the order of their ids → those of buy_late.
 create function intake.decide_payment(p_fact jsonb, p_order public.orders) returns void
 language plpgsql set search_path = ''
@@ -845,7 +848,9 @@ begin
     end if;
   end if;
   perform intake.keep_decisions(array[case
-    when v_reason is not null then intake.decision_of(p_fact, p_order.order_id, 'refund', v_reason, v_is_own)
+    when v_reason is not null then intake.decision_of(
+      p_fact, p_order.order_id, case when p_fact ->> 'was' = 'void' then 'void' else 'refund' end, v_reason, v_is_own
+    )
     when v_held > 0 then intake.decision_of(p_fact, p_order.order_id, 'funds', 'in_time', v_is_own)
     else intake.decision_of(p_fact, p_order.order_id, 'funds', 'late', v_is_own)
   end]);
@@ -885,7 +890,8 @@ begin
     where o.order_id = any (v_orders) and f.fact ->> 'tenant' = o.tenant and f.fact -> 'livemode' = to_jsonb(o.livemode)
       and starts_with(f.fact ->> 'payment_key', o.tenant || '/') and intake.payment_refusal(f.fact, o) is null
       and not exists (select from public.order_payments p where p.payment_key = f.fact ->> 'payment_key')
-    order by o.order_id, f.fact ->> 'payment_key'
+    -- Of two payments the one that bought the order before this intake was restored.
+    order by o.order_id, f.fact ->> 'was', f.fact ->> 'payment_key'
   ),
   one as (
     select distinct on (f.fact ->> 'payment_key') f.fact, f.order_id from fit f order by f.fact ->> 'payment_key', f.order_id
@@ -982,8 +988,8 @@ $$;
 -- Promise: what a payment is for, decided once and kept: funds (its claims are on their way to the ledger), refund, or void (it was
 -- refunded before it could buy). Two answers are not kept: ignored (another tenant or mode than the order's, or not for an order
 -- at all), and unknown (no such order here: ask again, and at last with p_final, which makes it a refund). The other columns are
--- those of intake.decisions_of. p_fact is {payment_key, tenant, livemode, claim_id, user_id, verified, amount, currency, checkout}.
--- For one payment, whatever it is for; those that buy what is held are decided many at a time by settle_payments.
+-- those of intake.decisions_of. p_fact is {payment_key, tenant, livemode, claim_id, user_id, verified, amount, currency, checkout,
+-- was}. For one payment, whatever it is for; those that buy what is held are decided many at a time by settle_payments.
 -- Raises SL001 invalid, SL011 ask again, SL015 not read committed. Second call: the decision that was kept.
 -- Locks: the holder (advisory, where the pool has a limit) → the order → those of intake.decide_payment.
 create function public.settle_payment(p_fact jsonb, p_final boolean)
@@ -1031,6 +1037,69 @@ begin
   end if;
   return query
   select d.decision, d.reason, d.order_id, d.is_own, d.refund_by, d.claim_ids from intake.decisions_of(array[v_key]) d;
+end
+$$;
+
+-- RESTORE: what the ledger knows of an order that an intake has forgotten which was restored to an earlier moment. p_purchase is the
+-- ledger's word about a ticket (public.ticket_purchase there): {order_id, payment_key, tenant, livemode, amount, currency, seats,
+-- reason, is_own}; null of one that no payment bought.
+
+-- Promise: where the payment came late, and so bought other claims than those that are held here, these have ended as expired: they
+-- had when it came. True where some did; false also where another session has one of their slots. Second call: false.
+-- Locks: the order → its claims, in the order of their ids → those of intake.free_claims.
+create function intake.end_replaced(p_purchase jsonb) returns boolean
+language plpgsql set search_path = ''
+set enable_seqscan = off as $$
+declare
+  v_order_id uuid := intake.uuid_or_null(p_purchase ->> 'order_id');
+  v_held uuid[];
+begin
+  perform from public.orders o where o.order_id = v_order_id for update;
+  if p_purchase ->> 'reason' is distinct from 'late' then
+    return false;
+  end if;
+  v_held := array(
+    select c.claim_id from public.claims c where c.claim_id = any (intake.claims_of_orders(array[v_order_id])) and c.state = 'held'
+    order by c.claim_id for update
+  );
+  if v_held = '{}' or intake.locked_slots(v_held) <> '{}' then
+    return false;
+  end if;
+  update public.orders o set ended_at = now() where o.order_id = v_order_id;
+  return intake.free_claims(v_held, 'expired', 'the payment came late') > 0;
+end
+$$;
+
+-- Promise: the claim of a ticket is one of the order that bought it, and paid. An order that is not known is made, and the decision
+-- about its payment is kept: funds. So a refund voids the ticket, and a void refunds it. Nothing where this intake has decided
+-- otherwise about the payment, or another payment bought the order: the ticket's claim then has no order, and an operator decides.
+-- The order's sessions are not known again. Second call: changes nothing. Locks: the order, which the caller has where it is known.
+create function intake.restore_order(p_claim_id uuid, p_purchase jsonb) returns void
+language plpgsql set search_path = ''
+set enable_seqscan = off as $$
+declare
+  v_order_id uuid := intake.uuid_or_null(p_purchase ->> 'order_id');
+  v_key text := p_purchase ->> 'payment_key';
+begin
+  if v_order_id is null
+    or exists (select from public.order_payments p where p.payment_key = v_key and p.decision <> 'funds')
+    or exists (select from public.orders o where o.order_id = v_order_id and o.payment_key <> v_key) then
+    return;
+  end if;
+  insert into public.orders (order_id, pool_id, user_id, verified, seats, unit_price, currency, tenant, livemode, grace_until)
+  select v_order_id, c.pool_id, c.user_id, c.verified, b.seats, b.amount / b.seats, lower(b.currency), b.tenant, b.livemode, now()
+  from public.claims c
+  cross join jsonb_to_record(p_purchase) as b (seats int, amount bigint, currency text, tenant text, livemode boolean)
+  where c.claim_id = p_claim_id
+  on conflict do nothing;
+  if not exists (select from public.order_payments p where p.payment_key = v_key) then
+    perform intake.keep_decisions(array[
+      intake.decision_of(p_purchase, v_order_id, 'funds', p_purchase ->> 'reason', (p_purchase ->> 'is_own')::boolean)
+    ]);
+  end if;
+  update public.claims c
+  set order_id = v_order_id, paid = true, replaces = case when p_purchase ->> 'reason' = 'late' then v_order_id end
+  where c.claim_id = p_claim_id and c.paid is null;
 end
 $$;
 

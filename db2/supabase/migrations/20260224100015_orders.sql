@@ -42,8 +42,9 @@ create index claim_outbox_decisions on public.claim_outbox (finished_at) where k
 -- due: the refunder sends it. review: an operator decides. sent: Stripe has it. done: the buyer has it, or nothing is left to
 -- refund. failed: Stripe refused it, and an operator decides. skipped: an operator kept the money (credit_ledger: forfeit).
 -- due, review and failed are open. refund_key names the refund in Stripe's metadata (sluice_refund), and with sluice:refund: before
--- it is the idempotency key: what is sent again after it failed has a new one. tries counts takes: from the second on the refunder
--- looks the refund up first. is_auto: no operator asked for it, and the brake counts it. decided_by is the operator who did.
+-- it is the idempotency key: what is sent again after it failed has a new one (:try2, :try3 …; a ledger that was restored comes to the
+-- same ones again, and finds what it had sent). tries counts takes. is_auto: no operator asked for it, and the brake counts it.
+-- decided_by is the operator who did.
 create table public.refunds_due (
   id text primary key,
   payment_key text not null,
@@ -435,9 +436,10 @@ $$;
 
 -- Promise: each of the rows {id, token, result} is done, with what the intake answered: result is settle_payment's row for a settle
 -- ({decision, reason, order_id, is_own, refund_by, claim_ids}), and anything for a void. The ledger has what payments bought
--- (funds), all in one statement, and webhook.note_decision sees to the others, and to those that had a decision before. lost_lease:
--- another has it by now, or it was done before, and nothing changes. Raises SL001 for a decision that is none (unknown waits:
--- outbox_later_all), and then finishes none. Second call: lost_lease.
+-- (funds), all in one statement, and webhook.note_decision sees to the others, and to those that had a decision before. An intake that
+-- was restored may know fewer of the claims that a payment bought: the list stays. lost_lease: another has it by now, or it was
+-- done before, and nothing changes. Raises SL001 for a decision that is none (unknown waits: outbox_later_all), and then finishes none.
+-- Second call: lost_lease.
 -- Locks: payments that did not buy or had a decision, by key → rows, by id → those of webhook.note_decision → keys of the ledger.
 create function public.outbox_finish_all(p_rows jsonb) returns table (id text, outcome text)
 language plpgsql security definer set search_path = ''
@@ -482,7 +484,10 @@ begin
     where o.id = any (v_ids) and o.kind = 'settle' and d.result ->> 'decision' = 'funds' and o.result is null
   ));
   update public.claim_outbox o
-  set state = 'done', result = d.result, finished_at = now(), error = null
+  set state = 'done', finished_at = now(), error = null, result = d.result || case
+    when (d.result ->> 'decision', o.result ->> 'decision') = ('funds', 'funds') and o.result -> 'claim_ids' @> (d.result -> 'claim_ids')
+    then jsonb_build_object('claim_ids', o.result -> 'claim_ids') else '{}'
+  end
   from jsonb_to_recordset(p_rows) as d (id text, result jsonb)
   where o.id = any (v_ids) and o.id = d.id;
   return query
@@ -666,8 +671,8 @@ end
 $$;
 
 -- Promise: up to p_limit refunds that are due, longest due first, each under a lease of p_lease_sec seconds, unless the brake holds
--- them (webhook.brake_refunds). The idempotency key is sluice:refund:<refund_key>, metadata.sluice_refund is refund_key. tries counts
--- this take: from 2 on the refunder looks for a refund with that metadata first. Second call: other refunds.
+-- them (webhook.brake_refunds). The idempotency key is sluice:refund:<refund_key>, metadata.sluice_refund is refund_key: the refunder
+-- looks for a refund with that metadata before it sends one. tries counts this take. Second call: other refunds.
 -- Locks: the refunds; what others have locked is skipped.
 create function public.refunds_take(p_limit int, p_lease_sec int)
 returns table (
@@ -793,13 +798,14 @@ create function webhook.decide_refund(p_refund public.refunds_due, p_state text,
 language plpgsql set search_path = '' as $$
 declare
   v_is_new constant boolean := p_state = 'due' and p_refund.state = 'failed';
+  v_try constant int := coalesce(substring(substr(p_refund.refund_key, length(p_refund.id) + 1) from '^:try(\d+)$')::int, 1);
 begin
   update public.refunds_due r
   set state = p_state, decided_by = p_actor, token = null, next_attempt_at = now(), braked_at = null,
     error = case when p_state = 'due' then null else r.error end,
     tries = case when v_is_new then 0 else r.tries end,
     provider_refund_id = case when v_is_new then null else r.provider_refund_id end,
-    refund_key = case when v_is_new then r.id || ':' || gen_random_uuid() else r.refund_key end
+    refund_key = case when v_is_new then r.id || ':try' || v_try + 1 else r.refund_key end
   where r.id = p_refund.id;
   if p_state = 'skipped' then
     perform webhook.write_order_credits(array[
@@ -998,18 +1004,39 @@ set enable_seqscan = off as $$
   where v.claim_id = any (p_claim_ids);
 $$;
 
+-- Promise: how the ticket of a claim was bought: {order_id, payment_key, tenant, livemode, amount, currency, seats, reason, is_own}, for
+-- an intake that has forgotten the order (reconcile_fix there). Null where no payment bought it, or it is not a ticket.
+-- Second call: the same. Locks: none.
+create function public.ticket_purchase(p_claim_id uuid) returns jsonb
+language sql stable security definer set search_path = ''
+set enable_seqscan = off as $$
+  select jsonb_build_object(
+    'order_id', t.order_id, 'payment_key', o.payment_key, 'tenant', o.fact -> 'tenant', 'livemode', o.fact -> 'livemode',
+    'amount', o.fact -> 'amount', 'currency', o.fact -> 'currency', 'seats', jsonb_array_length(o.result -> 'claim_ids'),
+    'reason', o.result -> 'reason', 'is_own', o.result -> 'is_own'
+  )
+  from public.confirmed_tickets t
+  join public.payments p on p.order_id = t.order_id
+  join public.claim_outbox o on o.id = 'settle:' || p.provider || '/' || p.object_id
+  where t.claim_id = p_claim_id and o.result ->> 'decision' = 'funds'
+  order by o.result -> 'claim_ids' ? p_claim_id::text desc, o.id
+  limit 1;
+$$;
+
 -- Promise: p_limit payments after p_after in the order of their ids that the intake must have decided about: those that are settled
--- (funds, refund, void), since when the ledger knows the decision (settled_at), and dead letters, with their error. One that it has
--- no decision for is unsettled (payment_unsettled: it was restored to an earlier moment, or could not be told; resettle_payments).
+-- (funds, refund, void), since when the ledger knows the decision (settled_at), with the claims that they bought, and dead letters, with
+-- their error. One that it has no decision for is unsettled (payment_unsettled: it was restored to an earlier moment, or could not be told; resettle_payments).
 -- Second call: the same. Locks: none.
 create function public.settled_payments(p_after text default null, p_limit int default 1000)
-returns table (id text, payment_key text, order_id uuid, decision text, error text, settled_at timestamptz)
+returns table (
+  id text, payment_key text, order_id uuid, decision text, error text, settled_at timestamptz, claim_ids uuid[]
+)
 language plpgsql stable security definer set search_path = ''
 set plan_cache_mode = force_custom_plan as $$
 begin
   return query
   select o.id, o.payment_key, (o.fact ->> 'claim_id')::uuid, case when o.state = 'done' then o.result ->> 'decision' else o.state end,
-    o.error, o.finished_at
+    o.error, o.finished_at, array(select i::uuid from jsonb_array_elements_text(o.result -> 'claim_ids') i)
   from public.claim_outbox o
   where (p_after is null or o.id > p_after) and o.kind = 'settle'
     and (o.state = 'done' and o.result ->> 'decision' <> 'ignored' or o.state = 'dead_letter')
@@ -1018,7 +1045,8 @@ begin
 end
 $$;
 
--- Promise: the intake is asked again about these settled payments and dead letters, each with an audit row; returns how many.
+-- Promise: the intake is asked again about these settled payments and dead letters, each with an audit row; returns how many. It is
+-- told what was decided before (was), void where the payment has gone back since: what went back, or is to, buys nothing again.
 -- Second call: 0. Locks: the rows, by id.
 create function public.resettle_payments(p_ids text[], p_actor text, p_reason text default null) returns int
 language plpgsql security definer set search_path = '' as $$
@@ -1026,7 +1054,12 @@ declare
   v_again public.claim_outbox[];
 begin
   with again as (
-    update public.claim_outbox o set state = 'due', finished_at = null, token = null, next_attempt_at = now(), attempts = 0
+    update public.claim_outbox o
+    set state = 'due', finished_at = null, token = null, next_attempt_at = now(), attempts = 0,
+      fact = o.fact || case when o.kind = 'settle' then jsonb_strip_nulls(jsonb_build_object('was', case
+        when exists (select from public.claim_outbox v where v.id = 'void:' || o.payment_key) then 'void'
+        else o.result ->> 'decision'
+      end)) else '{}' end
     where o.id in (
       select k.id from public.claim_outbox k
       where k.id = any (p_ids) and (k.kind = 'settle' and k.state = 'done' or k.state = 'dead_letter')

@@ -130,7 +130,7 @@ export class Model {
   finishEnds(ends: readonly Heard[]): Heard[] {
     const open = ends.filter(({ claim }) => claim.endAs !== null);
     for (const { claim, outcome } of open) {
-      this.letters = this.letters.filter(({ id }) => id !== claim.msgId || claim.state !== 'dead_letter');
+      this.dropLetterOf(claim);
       this.messages = this.messages.filter((message) => message.claim !== claim);
       if (outcome === 'ticket') this.commit(claim);
       else this.end(claim, 'released');
@@ -306,6 +306,11 @@ export class Model {
     this.#enqueue(letter.claim, msgId, true);
   }
 
+  /** The letter that the claim waits with, if it does. */
+  dropLetterOf({ state, msgId }: Claim): void {
+    if (state === 'dead_letter') this.letters = this.letters.filter(({ id }) => id !== msgId);
+  }
+
   dropLetter(letter: Letter): void {
     this.letters = this.letters.filter((other) => other !== letter);
   }
@@ -358,6 +363,7 @@ export class Model {
         live.endAs = null;
         this.end(live, 'discarded');
       }
+      this.dropLetterOf(ticket);
       this.commit(ticket);
     }
     this.audit.push('reconcile_fix');

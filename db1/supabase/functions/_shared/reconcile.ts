@@ -58,6 +58,8 @@ export interface Difference {
   readonly payment_key?: string;
   /** What the courier carries again for it. */
   readonly outbox_id?: string;
+  /** What the payment bought, as the ledger knows it. */
+  readonly claim_ids?: readonly string[];
 }
 
 /** As the comparison slot by slot finds it. */

@@ -13,6 +13,8 @@ export interface SettledRow {
   readonly error: string | null;
   /** When it was told. */
   readonly settled_at: string;
+  /** What it bought. */
+  readonly claim_ids: readonly string[];
 }
 
 export interface PaymentReconcilePorts {
@@ -42,12 +44,13 @@ async function undecided(page: readonly SettledRow[], ports: PaymentReconcilePor
   const known = new Set(await ports.decided(page.map(({ payment_key }) => payment_key)));
   return page
     .filter(({ payment_key }) => !known.has(payment_key))
-    .map(({ id, payment_key, decision, error }) => ({
+    .map(({ id, payment_key, decision, error, claim_ids }) => ({
       kind: 'payment_unsettled',
       slot_id: null,
       pool_id: '-',
       payment_key,
       outbox_id: id,
+      claim_ids,
       detail:
         decision === 'dead_letter'
           ? `the intake could not be told: ${error}`

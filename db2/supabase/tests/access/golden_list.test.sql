@@ -76,6 +76,7 @@ select bag_eq(
     ('service_role', 'ledger_order_metrics()'),
     ('service_role', 'voided_claims(uuid[])'),
     ('service_role', 'settled_payments(text,integer)'),
+    ('service_role', 'ticket_purchase(uuid)'),
     ('service_role', 'resettle_payments(text[],text,text)'),
     ('service_role', 'begin_erasure(text,boolean,text,text,text)'),
     ('service_role', 'erase_step(text,integer)'),
@@ -269,6 +270,7 @@ select bag_eq(
     ('ledger_order_metrics()'),
     ('voided_claims(uuid[])'),
     ('settled_payments(text,integer)'),
+    ('ticket_purchase(uuid)'),
     ('resettle_payments(text[],text,text)') $$,
   'these functions in public run with the rights of their owner, and no others'
 );

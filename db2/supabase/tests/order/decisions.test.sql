@@ -1,6 +1,6 @@
 -- What the intake decided about a payment, in the ledger: at rest its rows add up to what is owed.
 begin;
-select plan(19);
+select plan(25);
 
 select tests.pay(1);
 select is(tests.owed(), '2000 0', 'a payment is the buyer''s money until the intake decides');
@@ -16,16 +16,32 @@ select is(tests.owed(), '0 0', 'and nothing is owed');
 
 select is(public.resettle_payments('{settle:stripe/pi_1,settle:none}', 'bob', 'restored'), 1, 'the intake is asked again');
 select is(public.resettle_payments('{settle:stripe/pi_1}', 'bob'), 0, 'once');
+select is((select fact ->> 'was' from public.claim_outbox), 'funds', 'and is told what was decided before');
 select is(
   (select string_agg(actor || ' ' || subject || ' ' || reason, ',') from audit.audit_logs where action = 'payment_resettle'),
   'bob payment stripe/pi_1 restored', 'audited'
 );
-select is(tests.settle('funds'), 'done', 'it says the same');
+select is(tests.settle('funds', '{1}'), 'done', 'it says the same');
+select is((select jsonb_array_length(result -> 'claim_ids') from public.claim_outbox), 2, 'where it knows fewer of the claims, the list stays');
 select is(tests.owed(), '0 0', 'and nothing changes');
+select public.resettle_payments('{settle:stripe/pi_1}', 'bob');
+select tests.settle('funds', '{3,4}');
+select is(
+  (select result -> 'claim_ids' from public.claim_outbox), to_jsonb(array[tests.claim_id(3), tests.claim_id(4)]), 'others take their place'
+);
 select public.resettle_payments('{settle:stripe/pi_1}', 'bob');
 select is(tests.settle('refund'), 'done', 'where it says that the slots are gone');
 select is(tests.owed(), '2000 2000', 'the purchase is taken back, and owed');
 
+rollback to undecided;
+select tests.settle('refund');
+select public.resettle_payments('{settle:stripe/pi_1}', 'bob');
+select is((select fact ->> 'was' from public.claim_outbox), 'refund', 'it is told of a refund');
+select tests.settle('refund');
+select is(tests.owed(), '2000 2000', 'which is owed once');
+select tests.apply_payment('refund.created', '{"id": "re_1", "payment_intent": "pi_1", "amount": 2000, "currency": "usd"}');
+select public.resettle_payments('{settle:stripe/pi_1}', 'bob');
+select is((select fact ->> 'was' from public.claim_outbox where kind = 'settle'), 'void', 'and that the money has gone back');
 rollback to undecided;
 select is(tests.settle('refund'), 'done', 'a payment that bought nothing');
 select results_eq(

@@ -21,7 +21,10 @@ export interface VoidResult {
 /** Each is looked at in its cell before anything is asked of the ledger. */
 const MAX_CLAIMS = 100;
 const MAX_BODY_BYTES = 16 * 1024;
-/** From these a claim can be taken back; a held one is released instead, and what has ended stays ended. */
+/**
+ * From these a claim can be taken back; a held one is released instead, and what has ended stays ended. One that was voided can be
+ * taken back again while DB2 has its ticket: DB2 was restored to a moment before the void.
+ */
 const VOIDABLE: ReadonlySet<string> = new Set(['queued', 'validated', 'committed', 'dead_letter']);
 
 export const VOID_BODY = {
@@ -54,7 +57,8 @@ async function voidClaims({ db1, db2 }: VoidPorts, request: HttpRequest): Promis
   const planned: VoidResult[] = [];
   for (const claim_id of new Set(claim_ids.map((id) => id.toLowerCase()))) {
     const [claim] = await db1<ClaimRecord>('get_claim', { p_claim_id: claim_id });
-    planned.push({ claim_id, outcome: outcomeFor(claim) });
+    const isBack = claim?.state === 'voided' && (await hasTicket(db2, claim_id));
+    planned.push({ claim_id, outcome: isBack ? WOULD : outcomeFor(claim) });
   }
   const wanted = planned.filter(({ outcome }) => outcome === WOULD).map(({ claim_id }) => claim_id);
   if (dry_run || wanted.length === 0) return jsonResponse(200, { results: planned });
@@ -69,6 +73,11 @@ async function voidClaims({ db1, db2 }: VoidPorts, request: HttpRequest): Promis
 }
 
 const WOULD = 'would_void';
+
+async function hasTicket(db2: CallFunction, claimId: string): Promise<boolean> {
+  const [ticket] = await db2<{ voided_at: string | null }>('ticket_details', { p_claim_id: claimId });
+  return ticket?.voided_at === null;
+}
 
 function outcomeFor(claim: ClaimRecord | undefined): string {
   if (claim === undefined) return 'unknown_claim';

@@ -1,5 +1,6 @@
-// Sends what we owe. The row is there before Stripe is asked, with the key that makes the refund one; a second try looks for it first,
-// because Stripe forgets keys after a day. What Stripe answers is told to DB2 in the transaction that marks the row.
+// Sends what we owe. The row is there before Stripe is asked, with the key that makes the refund one. Stripe forgets keys after a day,
+// so each try looks for the refund first, the first one too: DB2 may have been restored to a moment before the refund was sent. That
+// costs one GET a refund. What Stripe answers is told to DB2 in the transaction that marks the row.
 
 import type { CallFunction } from '../call_function.ts';
 import { canWait, codeOf, isUnavailable } from '../failure.ts';
@@ -91,7 +92,7 @@ export class Refunder {
   /** Stripe's refund: the one that is there, or a new one. */
   async #refundOf(due: DueRefund, payments: Payments): Promise<StripeObject> {
     const { payment, amount, refund_key: refundKey } = due;
-    const known = due.tries > 1 ? await findOwn(due, payments) : undefined;
+    const known = await findOwn(due, payments);
     if (known !== undefined) return known;
     const idempotencyKey = `sluice:refund:${refundKey}`;
     try {
