@@ -206,6 +206,16 @@ export const OPERATOR_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     calls_per_sec: NUMBER_OR_NULL,
     pools: { type: ['array', 'null'], items: shape({ pool_id: TEXT, ...LEVELS }) },
     workers: shape({ bridge: COUNT_OR_NULL, webhook: COUNT_OR_NULL }),
+    troubles: {
+      type: ['array', 'null'],
+      description:
+        'What goes on and waits for a person: breaker, a target that workers leave alone; secret, an endpoint whose secret a server misses.',
+      items: shape({ kind: TEXT, subject: TEXT, why: TEXT_OR_NULL, since: TEXT }),
+    },
+    issues: {
+      type: ['object', 'null'],
+      description: 'How many issues are `open`, and the five of them that were seen last (`newest`).',
+    },
     db1: DATABASE,
     db2: DATABASE,
   }),
@@ -222,8 +232,9 @@ export const OPERATOR_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
       actor: TEXT,
       times: COUNT,
       target: TEXT,
+      why: { ...TEXT, description: 'What is known of the cause.' },
     },
-    ['actor', 'times', 'target'],
+    ['actor', 'times', 'target', 'why'],
   ),
   SampleHistory: shape({
     from: TEXT,
