@@ -40,7 +40,7 @@ function Lane({ issue: { kind, lane } }: { issue: IssueRow }) {
 const WHAT: Readonly<Record<IssueRow['kind'], string>> = {
   claim: 'Dead letters of claims',
   delivery: 'Deliveries of the inbox that the ledger refused',
-  event: 'Events that their handler refused',
+  event: 'Events that failed in their handler',
   question: 'Questions to the intake about payments and voids',
 };
 
@@ -103,10 +103,16 @@ export function Issue({ parameter }: { parameter: string }) {
                   <p>{toDoOf(issue)}</p>
                 </>
               )}
-              <p>
-                {examplePlace(issue) && <Link to={examplePlace(issue) ?? ''}>The newest of them</Link>}{' '}
-                {allPlace(issue) && <Link to={allPlace(issue) ?? ''}>All of them</Link>}
-              </p>
+              {(examplePlace(issue) ?? allPlace(issue)) && (
+                <>
+                  <h3>Which they are</h3>
+                  <p>
+                    {examplePlace(issue) && <Link to={examplePlace(issue) ?? ''}>The newest of them</Link>}
+                    {examplePlace(issue) && allPlace(issue) && ' · '}
+                    {allPlace(issue) && <Link to={allPlace(issue) ?? ''}>All of them</Link>}
+                  </p>
+                </>
+              )}
             </Card>
             <Card title="The issue">
               <Facts

@@ -154,7 +154,10 @@ export function SecretFault({ fault }: { fault: string | null | undefined }) {
   if (!fault) return null;
   return (
     <Fault title={fault}>
-      <p>{WHERE} Servers see it within a second. Or rotate to a secret that they have.</p>
+      <p>
+        {WHERE} Servers see a change of the Vault or the file within a second; a new environment needs a new start.
+        Or rotate to a secret that they have.
+      </p>
     </Fault>
   );
 }

@@ -174,6 +174,14 @@ export function HookTroubles({ pool }: { pool: PoolView }) {
   );
 }
 
+/** What `lane` is, by the kind of an issue. */
+const LANES: Readonly<Record<string, string>> = {
+  claim: 'pool',
+  delivery: 'endpoint',
+  event: 'handler',
+  question: 'tenant',
+};
+
 /** As the last sample has them. The page of an issue says why. */
 export function OpenIssues({ issues }: { issues: LiveSample['issues'] | undefined }) {
   if (!issues || issues.open === 0) return null;
@@ -186,7 +194,7 @@ export function OpenIssues({ issues }: { issues: LiveSample['issues'] | undefine
             <span class="chip chip-bad">{count(failures)}</span>
             <span class="marks-text">
               <Link to={issuePlace(id)}>{type}</Link>{' '}
-              <span class="muted">{lane === null ? kind : `${kind} ${lane}`}</span>
+              <span class="muted">{lane === null ? kind : `${LANES[kind] ?? kind} ${lane}`}</span>
             </span>
           </li>
         ))}

@@ -80,7 +80,7 @@ describe('the cause of an outage', { skip }, () => {
     // The menu counts it, and the overview has it among the open issues.
     await page.locator('.places a[href="/issues"] .badge').waitFor();
     const issues = page.locator('.card', { has: page.getByRole('heading', { name: 'Open issues' }) });
-    await issues.getByText(`event ${HANDLER}`).waitFor();
+    await issues.getByText(`handler ${HANDLER}`).waitFor();
     await assertAccessible(page);
     await line.getByRole('link', { name: 'What it says' }).click();
     await page.getByRole('link', { name: 'customer.created' }).click();
