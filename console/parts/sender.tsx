@@ -155,8 +155,8 @@ export function SecretFault({ fault }: { fault: string | null | undefined }) {
   return (
     <Fault title={fault}>
       <p>
-        {WHERE} Servers see a change of the Vault or the file within a second; a new environment needs a new start.
-        Or rotate to a secret that they have.
+        {WHERE} Servers see a change of the Vault or the file within a second; a new environment needs a new
+        start. Or rotate to a secret that they have.
       </p>
     </Fault>
   );
