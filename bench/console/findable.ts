@@ -1,12 +1,14 @@
 // How long an operator waits for the first row of what is looked for, with a million claims: through the real server, and with the
-// plan of each statement behind it.
+// plan of each statement behind it. Beside them what sampling costs, and what the indexes of a search cost the manifest.
 
-import pg from 'pg';
 import { type Column, column, makeTable, NAME } from '../rows.ts';
 import { KEYS, startOurs } from '../servers.ts';
 import { median } from '../stats.ts';
 import type { Demand, Row } from '../suite.ts';
 import { openWorld, sql, type World } from '../world.ts';
+import { isManifest, manifestTable, measureManifest } from './manifest.ts';
+import { planOf, statementsOf } from './plans.ts';
+import { isSampling, measureSampling, samplingTable } from './sampling.ts';
 
 interface Size {
   readonly claims: number;
@@ -64,20 +66,6 @@ function questions(somewhere: string, slot: string, { claims }: Size): Question[
   ];
 }
 
-/** What the statements of each question are, for their plans. */
-const STATEMENTS: Readonly<Record<string, readonly ['db1' | 'db2', string]>> = {
-  'search-id-beginning': ['db1', 'select * from public.search_intake($1, 9)'],
-  'search-id-beginning in the ledger': ['db2', 'select * from public.search_ledger($1, 9)'],
-  'claims-by-rare-state': [
-    'db1',
-    `select * from public.claim_search(p_state => 'dead_letter', p_limit => 50)`,
-  ],
-  'claims-by-rare-pool': ['db1', `select * from public.claim_search(p_pool_id => 'rare', p_limit => 50)`],
-  'claims-page-200': ['db1', 'select * from public.claim_search(p_limit => 50, p_offset => 9950)'],
-  'tickets-by-rare-pool': ['db2', `select * from public.ticket_list(p_pool_id => 'rare', p_limit => 50)`],
-  'total-claims-by-rare-state': ['db1', `select * from public.claim_total(p_state => 'dead_letter')`],
-};
-
 const EXPORT = /^\/admin\/export\//;
 
 /** Milliseconds to the first byte of the body, and how much came in all; of an export no more is read than its first part. */
@@ -94,28 +82,6 @@ async function ask(url: string, path: string): Promise<{ first: number; whole: n
   }
   const whole = performance.now() - started;
   return { first: first ?? whole, whole, bytes };
-}
-
-/** The plans of all statements inside the function, as auto_explain tells them; where the server has none, nothing. */
-async function planOf(url: string, statement: string, values: string[]): Promise<string> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  const notices: string[] = [];
-  client.on('notice', ({ message }) => message?.includes('Query Text') && notices.push(message));
-  try {
-    await client.query(`load 'auto_explain'; set auto_explain.log_min_duration = 0; set auto_explain.log_nested_statements = on;
-      set auto_explain.log_analyze = on; set auto_explain.log_timing = off; set client_min_messages = log`);
-    await client.query(statement, values);
-    return notices
-      .flatMap((text) => text.split('\n'))
-      .filter((line) => /Scan/.test(line))
-      .map((line) => line.trim().replace(/^-> +/, ''))
-      .join('\n');
-  } catch (error) {
-    return `(${error instanceof Error ? error.message : String(error)})`;
-  } finally {
-    await client.end();
-  }
 }
 
 async function fill({ db1, db2 }: World, { claims, payments }: Size): Promise<void> {
@@ -136,8 +102,19 @@ const COLUMNS: Column[] = [
   column('bytes', 'bytes'),
 ];
 
-export const isFindable = (row: Row): boolean => row.first_ask_ms !== undefined;
-export const findableTable = (rows: readonly Row[]): string => makeTable(COLUMNS, rows);
+const isQuestion = (row: Row): boolean => row.first_ask_ms !== undefined;
+/** What is measured beside a million claims, and not in a burst. */
+export const isFindable = (row: Row): boolean => isQuestion(row) || isSampling(row) || isManifest(row);
+
+/** A table for each kind of row that there is; older summaries have fewer. */
+export function findableTable(rows: readonly Row[]): string {
+  const kinds = [
+    [rows.filter(isQuestion), (some: readonly Row[]) => makeTable(COLUMNS, some)],
+    [rows.filter(isSampling), samplingTable],
+    [rows.filter(isManifest), manifestTable],
+  ] as const;
+  return kinds.flatMap(([some, table]) => (some.length === 0 ? [] : [table(some)])).join('\n\n');
+}
 
 export interface Findable {
   readonly rows: readonly Row[];
@@ -149,6 +126,27 @@ export async function measureFindable(isQuick: boolean, progress: (line: string)
   const size = isQuick ? QUICK : FULL;
   progress(`filling with ${size.claims} claims`);
   const world = await openWorld({}, (own) => fill(own, size));
+  try {
+    const found = await measureQuestions(world, size, isQuick, progress);
+    // The server has stopped: neither it nor a page is in the way.
+    const sampling = await measureSampling(world, isQuick, progress);
+    const manifest = await measureManifest(world, isQuick, progress);
+    return {
+      ...found,
+      rows: [...found.rows, sampling.row, ...manifest],
+      demands: [...found.demands, sampling.demand],
+    };
+  } finally {
+    await world.stop();
+  }
+}
+
+async function measureQuestions(
+  world: World,
+  size: Size,
+  isQuick: boolean,
+  progress: (line: string) => void,
+): Promise<Findable> {
   const server = await startOurs(world);
   try {
     const somewhere = await world.db1.ask<string>(
@@ -159,7 +157,8 @@ export async function measureFindable(isQuick: boolean, progress: (line: string)
       somewhere,
     ]);
     const rows: Row[] = [];
-    for (const { name, path } of questions(somewhere, slot, size)) {
+    const asked = questions(somewhere, slot, size);
+    for (const { name, path } of asked) {
       progress(name);
       const answers = [];
       for (let turn = 0; turn < size.repetitions; turn++) answers.push(await ask(server.url, path));
@@ -174,12 +173,13 @@ export async function measureFindable(isQuick: boolean, progress: (line: string)
         bytes: answers[0]?.bytes ?? 0,
       });
     }
+    progress('plans');
     const plans: string[] = [];
-    for (const [name, [side, statement]] of Object.entries(STATEMENTS)) {
-      const values = statement.includes('$1') ? [somewhere.slice(0, 23)] : [];
-      const url = side === 'db1' ? world.db1Url : world.db2Url;
-      plans.push(`${name}\n${await planOf(url, statement, values)}`);
-    }
+    for (const { name, path } of asked)
+      for (const statement of statementsOf(path)) {
+        const url = statement.side === 'db1' ? world.db1Url : world.db2Url;
+        plans.push(`${name}: ${statement.text}\n${await planOf(url, statement)}`);
+      }
     const slowest = rows.reduce((a, b) => (a.p99_ms > b.p99_ms ? a : b));
     return {
       rows,
@@ -194,7 +194,6 @@ export async function measureFindable(isQuick: boolean, progress: (line: string)
     };
   } finally {
     await server.stop();
-    await world.stop();
   }
 }
 

@@ -24,7 +24,7 @@ export type {
 } from '../../db1/supabase/functions/_shared/console/payments.ts';
 export type { PoolView } from '../../db1/supabase/functions/_shared/console/pools.ts';
 export type { RefundResult } from '../../db1/supabase/functions/_shared/console/refunds.ts';
-export type { LiveSample, PoolLevel } from '../../db1/supabase/functions/_shared/console/sample.ts';
+export type { LiveSample, PoolLevel, Trouble } from '../../db1/supabase/functions/_shared/console/sample.ts';
 export type { TicketRow, TicketView } from '../../db1/supabase/functions/_shared/console/tickets.ts';
 export type { VoidResult } from '../../db1/supabase/functions/_shared/console/void_claims.ts';
 export type { DeadLetter, DeadLetterResult } from '../../db1/supabase/functions/_shared/dead_letters.ts';

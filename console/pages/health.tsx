@@ -28,7 +28,10 @@ function Part({ check }: { check: HealthCheck }) {
           ],
           ...(typeof detail.connections === 'object' && connections.length > 0
             ? ([
-                ['Connected', connections.map(([name, number]) => `${name} × ${number}`).join(', ')],
+                [
+                  'Connected',
+                  connections.map(([name, number]) => <div key={name}>{`${name} × ${number}`}</div>),
+                ],
               ] as const)
             : []),
         ]}

@@ -40,9 +40,39 @@ function Lane({ issue: { kind, lane } }: { issue: IssueRow }) {
 const WHAT: Readonly<Record<IssueRow['kind'], string>> = {
   claim: 'Dead letters of claims',
   delivery: 'Deliveries of the inbox that the ledger refused',
-  event: 'Events that their handler refused',
+  event: 'Events that failed in their handler',
   question: 'Questions to the intake about payments and voids',
 };
+
+/** What `lane` is, of each kind. */
+const LANES: Readonly<Record<IssueRow['kind'], string>> = {
+  claim: 'Pool',
+  delivery: 'Endpoint or call site',
+  event: 'Handler',
+  question: 'Tenant',
+};
+
+/** What an operator does about it, by kind; of claims by why they were given up. */
+function toDoOf({ kind, type, lane, failures, dead_letters }: IssueRow): string {
+  if (kind === 'event')
+    return `${
+      lane === null
+        ? 'No handler has these events.'
+        : `The handler ${lane} says this: a fault of its code, or of what it calls.`
+    } Mend it and start the workers again, then replay.${
+      failures > dead_letters
+        ? ' Workers try those that are not among the dead letters again by themselves.'
+        : ''
+    }`;
+  if (kind === 'delivery')
+    return 'The sender had its answer and does not deliver again. Mend the cause, then replay.';
+  if (kind === 'question') return 'Mend the cause, then replay: the intake is asked again.';
+  if (type === 'ticket_conflict')
+    return 'Another claim has the ticket of this slot. Run npx sluice reconcile --fix, then replay or discard.';
+  if (type === 'malformed' || type === 'unknown_pool')
+    return 'The message was put on the queue by hand, or its pool is gone. Look at it, then discard it.';
+  return 'The hook or the function that the pool names failed on every attempt: its page has the addresses. Mend the cause, then replay.';
+}
 
 export function Issue({ parameter }: { parameter: string }) {
   const loaded = useLoad(`issue ${parameter}`, () => get<IssueRow>(`/admin/issues/${parameter}`));
@@ -67,10 +97,22 @@ export function Issue({ parameter }: { parameter: string }) {
                   <p class="note">{issue.example_error}</p>
                 </>
               )}
-              <p>
-                {examplePlace(issue) && <Link to={examplePlace(issue) ?? ''}>The newest of them</Link>}{' '}
-                {allPlace(issue) && <Link to={allPlace(issue) ?? ''}>All of them</Link>}
-              </p>
+              {issue.state !== 'resolved' && (
+                <>
+                  <h3>What to do</h3>
+                  <p>{toDoOf(issue)}</p>
+                </>
+              )}
+              {(examplePlace(issue) ?? allPlace(issue)) && (
+                <>
+                  <h3>Which they are</h3>
+                  <p>
+                    {examplePlace(issue) && <Link to={examplePlace(issue) ?? ''}>The newest of them</Link>}
+                    {examplePlace(issue) && allPlace(issue) && ' · '}
+                    {allPlace(issue) && <Link to={allPlace(issue) ?? ''}>All of them</Link>}
+                  </p>
+                </>
+              )}
             </Card>
             <Card title="The issue">
               <Facts
@@ -78,7 +120,7 @@ export function Issue({ parameter }: { parameter: string }) {
                   ['State', <IssueState key="state" state={issue.state} />],
                   ['Failures now', String(issue.failures)],
                   ['Dead letters', String(issue.dead_letters)],
-                  ['Lane', <Lane key="lane" issue={issue} />],
+                  [LANES[issue.kind], <Lane key="lane" issue={issue} />],
                   ['First seen', <Moment key="first" at={issue.first_seen_at} />],
                   ['Last seen', <Moment key="last" at={issue.last_seen_at} />],
                   ['Opened', <Moment key="opened" at={issue.opened_at} />],

@@ -8,6 +8,7 @@ import { LevelBar } from '../parts/levels.tsx';
 import { Card, PageHead } from '../parts/small.tsx';
 import { Await, Empty, Skeleton } from '../parts/states.tsx';
 import { Tile } from '../parts/tiles.tsx';
+import { OpenIssues } from '../parts/troubles.tsx';
 
 /** What the charts of this page show; all other times are under History. */
 const RECENT = { range: '15m' };
@@ -120,6 +121,7 @@ export function Overview() {
           </p>
         </Card>
       )}
+      <OpenIssues issues={latest?.issues} />
       <Charts now={points.at(-1)} />
       <Card title="Pools">{latest ? <Levels pools={latest.pools} /> : <Skeleton rows={3} />}</Card>
     </>

@@ -15,6 +15,7 @@ import { May, useMay } from '../parts/may.tsx';
 import { Card, PageHead } from '../parts/small.tsx';
 import { Await, Trouble } from '../parts/states.tsx';
 import { say } from '../parts/toast.tsx';
+import { HookTroubles } from '../parts/troubles.tsx';
 import { AddSlots } from './add_slots.tsx';
 import { Details } from './pool_details.tsx';
 import { CarryFields, changesOf, PaymentFields, RuleFields } from './pool_rules.tsx';
@@ -173,6 +174,7 @@ export function Pool({ parameter }: { parameter: string }) {
       {(pool) => (
         <>
           <PoolHead pool={pool} change={change} onAdded={loaded.reload} />
+          <HookTroubles pool={pool} />
           <Card title="Slots">
             <LevelBar level={latest?.pools?.find(({ pool_id }) => pool_id === parameter) ?? pool} hasLegend />
             <HeldBack pool={parameter} />

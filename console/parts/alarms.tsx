@@ -1,24 +1,15 @@
 // What an operator has to know on whatever page they are: what is down, what waits for them, and whether this is still live.
 
-import type { ComponentChildren } from 'preact';
 import { count, duration, plural } from '../lib/format.ts';
 import type { Live } from '../lib/live.ts';
 import { Link } from '../lib/router.tsx';
 import type { LiveSample } from '../lib/shapes.ts';
-import { Icon } from './icons.tsx';
+import { Alarm } from './states.tsx';
+import { Troubles } from './troubles.tsx';
 
 /** How long a database has not answered the server. */
 function downFor({ at }: LiveSample, { away_since = at }: LiveSample['db1']): number {
   return Math.max(1, (Date.parse(at) - Date.parse(away_since)) / 1_000);
-}
-
-function Alarm({ tone, children }: { tone: 'bad' | 'warn'; children: ComponentChildren }) {
-  return (
-    <div class={`alarm alarm-${tone}`}>
-      <Icon name="alarm" />
-      <p>{children}</p>
-    </div>
-  );
 }
 
 function Letters({ amount, of, to }: { amount: number; of: string; to: string }) {
@@ -31,7 +22,7 @@ function Letters({ amount, of, to }: { amount: number; of: string; to: string })
   );
 }
 
-/** Dead letters are told on the overview; elsewhere the number beside their page is enough. */
+/** Dead letters, hooks and secrets are told on the overview; elsewhere the number beside their page, or that page itself, is enough. */
 export function Alarms({ live, isOverview }: { live: Live; isOverview: boolean }) {
   const { latest, connection } = live;
   const letters = latest?.dlq_depth ?? 0;
@@ -52,6 +43,7 @@ export function Alarms({ live, isOverview }: { live: Live; isOverview: boolean }
     refused > 0 && 'The ledger refused deliveries of the inbox.',
     orders?.is_braked && 'Refunds are held back.',
     pastBound > 0 && 'Orders hold seats for longer than they may.',
+    isOverview && (latest?.troubles ?? []).length > 0 && 'A hook, a handler or a secret needs you.',
   ];
   return (
     <div class="alarms">
@@ -108,6 +100,7 @@ export function Alarms({ live, isOverview }: { live: Live; isOverview: boolean }
           running? <Link to="/orders?status=held">Look at them</Link>
         </Alarm>
       )}
+      {isOverview && <Troubles latest={latest} />}
       {isOverview && <Letters amount={letters} of="claims" to="/dead-letters" />}
       {isOverview && <Letters amount={events} of="webhooks" to="/dead-letters?kind=webhooks" />}
     </div>

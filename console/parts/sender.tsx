@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks';
 import type { SenderCalls } from '../lib/senders.ts';
 import { Check, Field } from './fields.tsx';
 import { FormDialog, ReasonDialog, reasonOf } from './form_dialog.tsx';
-import { Icon } from './icons.tsx';
+import { Fault } from './states.tsx';
 import { say } from './toast.tsx';
 
 /** What the server takes as the name of a secret: a secret pasted here by mistake is stopped before it is sent. */
@@ -153,13 +153,12 @@ export function Secrets({ names }: { names: readonly string[] }) {
 export function SecretFault({ fault }: { fault: string | null | undefined }) {
   if (!fault) return null;
   return (
-    <div class="trouble" role="alert">
-      <Icon name="alarm" />
-      <div>
-        <p class="trouble-title">{fault}</p>
-        <p>{WHERE} Servers see it within a second. Or rotate to a secret that they have.</p>
-      </div>
-    </div>
+    <Fault title={fault}>
+      <p>
+        {WHERE} Servers see a change of the Vault or the file within a second; a new environment needs a new
+        start. Or rotate to a secret that they have.
+      </p>
+    </Fault>
   );
 }
 

@@ -1,7 +1,7 @@
 // The frame around every page: the way around, what is wrong, and the page itself.
 
 import type { ComponentChildren } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { operator, signOut } from '../lib/api.ts';
 import { useLive, useLiveConnection } from '../lib/live.ts';
 import { Link, usePlace } from '../lib/router.tsx';
@@ -12,25 +12,53 @@ import { SearchBox } from './search_box.tsx';
 import { say, Toast } from './toast.tsx';
 import { ZoneSwitch } from './zone_switch.tsx';
 
-const PLACES: readonly { to: string; name: string; icon: IconName }[] = [
-  { to: '/', name: 'Overview', icon: 'overview' },
-  { to: '/history', name: 'History', icon: 'history' },
-  { to: '/pools', name: 'Pools', icon: 'pools' },
-  { to: '/claims', name: 'Claims', icon: 'claims' },
-  { to: '/orders', name: 'Orders', icon: 'orders' },
-  { to: '/tickets', name: 'Tickets', icon: 'tickets' },
-  { to: '/payments', name: 'Payments', icon: 'payments' },
-  { to: '/refunds', name: 'Refunds', icon: 'refunds' },
-  { to: '/users', name: 'Users', icon: 'users' },
-  { to: '/issues', name: 'Issues', icon: 'alarm' },
-  { to: '/dead-letters', name: 'Dead letters', icon: 'letters' },
-  { to: '/webhooks', name: 'Webhooks', icon: 'webhooks' },
-  { to: '/events', name: 'Events', icon: 'events' },
-  { to: '/calls', name: 'Calls', icon: 'calls' },
-  { to: '/sites', name: 'Call sites', icon: 'sites' },
-  { to: '/operators', name: 'Operators', icon: 'operators' },
-  { to: '/audit', name: 'Audit log', icon: 'audit' },
-  { to: '/health', name: 'Health', icon: 'health' },
+type MenuPlace = readonly [to: string, name: string, icon: IconName];
+
+/** By what an operator is about; the name of a group is for readers of the screen, a line parts it for others. */
+const GROUPS: readonly (readonly [group: string, places: readonly MenuPlace[]])[] = [
+  [
+    'Now and before',
+    [
+      ['/', 'Overview', 'overview'],
+      ['/history', 'History', 'history'],
+    ],
+  ],
+  [
+    'What failed',
+    [
+      ['/issues', 'Issues', 'alarm'],
+      ['/dead-letters', 'Dead letters', 'letters'],
+    ],
+  ],
+  [
+    'The sale',
+    [
+      ['/pools', 'Pools', 'pools'],
+      ['/claims', 'Claims', 'claims'],
+      ['/orders', 'Orders', 'orders'],
+      ['/tickets', 'Tickets', 'tickets'],
+      ['/payments', 'Payments', 'payments'],
+      ['/refunds', 'Refunds', 'refunds'],
+      ['/users', 'Users', 'users'],
+    ],
+  ],
+  [
+    'What others deliver',
+    [
+      ['/webhooks', 'Webhooks', 'webhooks'],
+      ['/events', 'Events', 'events'],
+      ['/calls', 'Calls', 'calls'],
+      ['/sites', 'Call sites', 'sites'],
+    ],
+  ],
+  [
+    'Running it',
+    [
+      ['/operators', 'Operators', 'operators'],
+      ['/audit', 'Audit log', 'audit'],
+      ['/health', 'Health', 'health'],
+    ],
+  ],
 ];
 
 /** Below /webhooks/ the providers deliver: the page of an endpoint is elsewhere, and belongs to it. */
@@ -53,24 +81,33 @@ const lampOf = (seen: { ok: boolean } | undefined): 'ok' | 'down' | 'unknown' =>
 /** What waits for an operator on a page, by its path. */
 type Waiting = Readonly<Record<string, number>>;
 
-function Places({ path, waiting }: { path: string; waiting: Waiting }) {
+/** It scrolls by itself where the window is low, and shows the page of now; what stands below it stays in view. */
+function Places({ path, waiting, isOpen }: { path: string; waiting: Waiting; isOpen: boolean }) {
+  const list = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    list.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' });
+  }, [path, isOpen]);
   return (
-    <ul class="places">
-      {PLACES.map(({ to, name, icon }) => (
-        <li key={to}>
-          <Link to={to} isCurrent={isAt(path, to)}>
-            <Icon name={icon} />
-            {name}
-            {(waiting[to] ?? 0) > 0 && (
-              <span class="badge">
-                {waiting[to]}
-                <span class="sr-only"> waiting</span>
-              </span>
-            )}
-          </Link>
-        </li>
+    <div class="places" ref={list}>
+      {GROUPS.map(([group, places]) => (
+        <ul key={group} aria-label={group}>
+          {places.map(([to, name, icon]) => (
+            <li key={to}>
+              <Link to={to} isCurrent={isAt(path, to)}>
+                <Icon name={icon} />
+                {name}
+                {(waiting[to] ?? 0) > 0 && (
+                  <span class="badge">
+                    {waiting[to]}
+                    <span class="sr-only"> waiting</span>
+                  </span>
+                )}
+              </Link>
+            </li>
+          ))}
+        </ul>
       ))}
-    </ul>
+    </div>
   );
 }
 
@@ -89,6 +126,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
     return () => removeEventListener('keydown', onKey);
   }, []);
   const waiting: Waiting = {
+    '/issues': live.latest?.issues?.open ?? 0,
     '/dead-letters':
       (live.latest?.dlq_depth ?? 0) +
       (live.latest?.webhooks.dead_letters ?? 0) +
@@ -122,7 +160,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
           </button>
         </div>
         <nav id="menu" class={isMenuOpen ? 'menu menu-open' : 'menu'} aria-label="Console">
-          <Places path={path} waiting={waiting} />
+          <Places path={path} waiting={waiting} isOpen={isMenuOpen} />
           <div class="side-foot">
             <p class="lamps">
               <Lamp name="DB1" state={lampOf(live.latest?.db1)} />

@@ -1,4 +1,4 @@
-// A list or a page that has nothing to show yet, nothing to show at all, or cannot be shown.
+// A list or a page that has nothing to show yet, nothing to show at all, or cannot be shown; and what is wrong with what it shows.
 
 import type { ComponentChildren } from 'preact';
 import type { ApiError } from '../lib/api.ts';
@@ -49,6 +49,29 @@ export function Trouble({ error, onRetry }: { error: ApiError; onRetry?: () => v
           Try again
         </button>
       )}
+    </div>
+  );
+}
+
+/** What is wrong with the thing that a page shows, and what to do about it. */
+export function Fault({ title, children }: { title: string; children: ComponentChildren }) {
+  return (
+    <div class="trouble" role="alert">
+      <Icon name="alarm" />
+      <div>
+        <p class="trouble-title">{title}</p>
+        {children}
+      </div>
+    </div>
+  );
+}
+
+/** One line above the page. */
+export function Alarm({ tone, children }: { tone: 'bad' | 'warn'; children: ComponentChildren }) {
+  return (
+    <div class={`alarm alarm-${tone}`}>
+      <Icon name="alarm" />
+      <p>{children}</p>
     </div>
   );
 }

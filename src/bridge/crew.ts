@@ -30,6 +30,8 @@ export interface CrewOptions {
   metrics: Metrics;
   /** None where left out. */
   tracer?: Tracer;
+  /** Hears why a target is left alone. */
+  onOutage?: (target: string, why: string) => void;
   /** Which of several processes of the command this is; the only one where left out. */
   part?: Part;
 }
@@ -115,6 +117,7 @@ function openBridge(options: CrewOptions): { bridge: Bridge; end(): Promise<void
       log,
       metrics,
       tracer,
+      ...(options.onOutage && { onOutage: options.onOutage }),
       now: Date.now,
       random: Math.random,
     },

@@ -84,11 +84,14 @@ function send(url: URL, body: string, options: RequestOptions): Promise<number> 
       answer(response.statusCode ?? 0);
     });
     request.on('error', (error) =>
-      reject(isConnected ? error : new Unreachable(error.message, { cause: error })),
+      reject(isConnected ? error : new Unreachable(messageOf(error), { cause: error })),
     );
     request.end(body);
   });
 }
+
+/** Where a name has several addresses and none answers, the error of Node has a code and no message. */
+const messageOf = (error: NodeJS.ErrnoException): string => error.message || error.code || 'no connection';
 
 const publicAddressOnly: LookupFunction = (hostname, options, callback) => {
   resolve(hostname, { ...options, all: true }, (error, addresses) => {

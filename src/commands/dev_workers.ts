@@ -61,6 +61,7 @@ export function startDevWorkers(
     metrics,
     tracer,
     log,
+    onOutage: breakers.explain,
     onRecorded: webhooks.wake,
   });
   const orders = startOrderCrew({

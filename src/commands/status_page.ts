@@ -48,6 +48,7 @@ export function statusPage(sample: LiveSample, url: string, paint: Paint): strin
     ].join('   '),
     '',
     formatTable(['', 'NOW', 'RATE', ''], rows),
+    ...troubleLines(sample, paint),
     ...(pools.length === 0
       ? []
       : [
@@ -89,6 +90,18 @@ function age(seconds: number | null): string {
 
 function cellsText({ cells = [] }: LiveSample, paint: Paint): string[] {
   return cells.map(({ name, ok }) => `cell ${name} ${ok ? paint('green', 'ok') : paint('red', 'AWAY')}`);
+}
+
+/** What waits for a person, a line each. */
+function troubleLines({ troubles }: LiveSample, paint: Paint): string[] {
+  if (!troubles || troubles.length === 0) return [];
+  const lines = troubles.map(({ kind, subject, why }) =>
+    paint(
+      'red',
+      `${kind === 'secret' ? 'secret missing' : 'left alone'}: ${subject}${why === null ? '' : `: ${why}`}`,
+    ),
+  );
+  return ['', ...lines];
 }
 
 function database({ ok, ms }: LiveSample['db1'], paint: Paint): string {

@@ -146,7 +146,12 @@ async function workUntilStopped(
   // Two in all, however many processes there are: an SQL handler has one set under way in each.
   const webhooks =
     part.index < DEFAULT_WEBHOOK_WORKERS ? startWebhookCrew({ ...webhookOptions, metrics }) : undefined;
-  const crews = startCellCrews({ ...options, metrics, ...(webhooks && { onRecorded: webhooks.wake }) });
+  const crews = startCellCrews({
+    ...options,
+    metrics,
+    onOutage: breakers.explain,
+    ...(webhooks && { onRecorded: webhooks.wake }),
+  });
   const urls = [...cellsOf(options).map(({ url }) => url), options.db2Url];
   const chores = doesChores(part)
     ? [

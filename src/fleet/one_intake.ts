@@ -4,7 +4,7 @@
 import type { CallFunction } from '#core/call_function.ts';
 import type { AuditRow } from '#core/console/audit.ts';
 import type { PoolView } from '#core/console/pools.ts';
-import type { IntakeLook } from '#core/console/sample.ts';
+import { type IntakeLook, issuesOf } from '#core/console/sample.ts';
 import { HttpError } from '#core/errors.ts';
 import { isUnavailable } from '#core/failure.ts';
 import type { Total } from '#core/search/lists.ts';
@@ -289,6 +289,8 @@ async function sampleOf<Cell extends CallableCell>(
       to_close: sum(({ orders }) => orders.to_close),
     },
     pools: [...looks].flatMap(([cell, { pools }]) => pools.map((pool) => ({ ...pool, cell }))),
+    troubles: all.flatMap(({ troubles = [] }) => troubles),
+    issues: issuesOf(all.map(({ issues }) => issues)) ?? { open: 0, newest: [] },
     cells: fleet.cells.map((cell) => ({ name: cell.name, ok: !away.includes(cell.name) })),
   };
   return [{ take_sample: look }];

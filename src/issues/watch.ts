@@ -37,26 +37,36 @@ export function startIssueWatch(ports: WatchPorts): Loop {
     }),
   );
   const missing = new MissingSecrets();
-  const secrets = startLoop('the look for missing secrets', SECRETS_EVERY_MS, ports.log, async () => {
-    const marks = missing.marks(await faultyEndpoints(ports), Date.now()).slice(0, MOST_MARKS);
+  const tell = async (faults: ReadonlyMap<string, string>): Promise<void> => {
+    const marks = missing.marks(faults, Date.now()).slice(0, MOST_MARKS);
     if (marks.length > 0) await ports.db2('note_marks', { p_marks: marks });
-  });
+  };
+  const secrets = startLoop('the look for missing secrets', SECRETS_EVERY_MS, ports.log, async () =>
+    tell(await faultsOfEndpoints(ports)),
+  );
   return {
     async stop() {
       await Promise.all([...looks, secrets].map((loop) => loop.stop()));
+      // A server that is gone misses nothing: what it missed may be mended when it starts again. Another that does tells so again.
+      await tell(new Map()).catch((error: unknown) => ports.log.debug('no mark was ended', { cause: error }));
     },
   };
 }
 
-/** Names of active endpoints that verify with a secret that is not there, not allowed or too short. */
-async function faultyEndpoints({ webhook, secrets }: WatchPorts): Promise<string[]> {
+/** Active endpoints by name that verify with a secret that is not there, not allowed or too short, and which of these. */
+async function faultsOfEndpoints({ webhook, secrets }: WatchPorts): Promise<ReadonlyMap<string, string>> {
   const endpoints = (await webhook<EndpointRow>('list_endpoints', {})).filter(({ is_active }) => is_active);
   const faults = await Promise.all(
     endpoints.map((endpoint) =>
       secrets.faultOf(namedSecrets(endpoint), minSecretChars(providerNamed(endpoint.provider))),
     ),
   );
-  return endpoints.filter((_, index) => faults[index] !== undefined).map(({ name }) => name);
+  return new Map(
+    endpoints.flatMap(({ name }, index): [string, string][] => {
+      const fault = faults[index];
+      return fault === undefined ? [] : [[name, fault]];
+    }),
+  );
 }
 
 /** Since when this server misses each secret. */
@@ -64,16 +74,14 @@ export class MissingSecrets {
   readonly #sinceMs = new Map<string, number>();
 
   /** What the ledger has to be told: those that are missing, and those that no longer are. */
-  marks(endpoints: readonly string[], nowMs: number): NewMark[] {
-    const ended = [...this.#sinceMs].filter(([name]) => !endpoints.includes(name));
+  marks(faults: ReadonlyMap<string, string>, nowMs: number): NewMark[] {
+    const ended = [...this.#sinceMs].filter(([name]) => !faults.has(name));
     for (const [name] of ended) this.#sinceMs.delete(name);
-    for (const name of endpoints) if (!this.#sinceMs.has(name)) this.#sinceMs.set(name, nowMs);
-    const mark = ([name, began_ms]: [string, number], ended_ms: number | null): NewMark => ({
-      kind: 'secret',
-      subject: `endpoint ${name}`,
-      began_ms,
-      ended_ms,
-    });
+    for (const name of faults.keys()) if (!this.#sinceMs.has(name)) this.#sinceMs.set(name, nowMs);
+    const mark = ([name, began_ms]: [string, number], ended_ms: number | null): NewMark => {
+      const why = faults.get(name);
+      return { kind: 'secret', subject: `endpoint ${name}`, began_ms, ended_ms, ...(why && { why }) };
+    };
     return [...ended.map((one) => mark(one, nowMs)), ...[...this.#sinceMs].map((one) => mark(one, null))];
   }
 }

@@ -1,7 +1,8 @@
-// Breakers of this process as marks: workers leave a target alone after failures, and the databases are told when and for how
-// long. Targets come and go through the metric that counts them.
+// Breakers of this process as marks: workers leave a target alone after failures, and the databases are told when, for how
+// long and, of hooks and the ledger, why. Targets come and go through the metric that counts them.
 
 import type { Log, Metrics } from '#core/ports.ts';
+import { shortened } from '#core/text.ts';
 import { createDatabase, type Database } from '../db/database.ts';
 import { startLoop } from '../loop.ts';
 import type { NewMark } from './outages.ts';
@@ -11,6 +12,7 @@ const TELL_EVERY_MS = 2_000;
 const TELL_AGAIN_MS = 30_000;
 /** public.note_marks takes no more at once. */
 const MOST_AT_ONCE = 50;
+const MAX_WHY_CHARS = 200;
 
 /** The metrics that go up when a worker leaves a target alone, and the label that names it. */
 const BREAKERS: Readonly<Record<string, string>> = {
@@ -25,6 +27,7 @@ interface Opened {
   workers: number;
   endedMs: number | null;
   toldMs: number;
+  why?: string;
 }
 
 export class BreakerMarks {
@@ -42,6 +45,14 @@ export class BreakerMarks {
     };
   }
 
+  /** Why a target that is left alone is down, as the last try found it. */
+  readonly explain = (target: string, text: string): void => {
+    const opened = this.#opened.get(target);
+    const why = shortened(text, MAX_WHY_CHARS);
+    if (opened === undefined || opened.why === why) return;
+    Object.assign(opened, { why, toldMs: 0 });
+  };
+
   #see(target: string, by: number, nowMs: number): void {
     const known = this.#opened.get(target);
     const opened =
@@ -53,23 +64,31 @@ export class BreakerMarks {
     this.#opened.set(target, opened);
   }
 
+  /** The process ends, and leaves nothing alone any more. */
+  end(nowMs: number): void {
+    for (const opened of this.#opened.values())
+      if (opened.endedMs === null) Object.assign(opened, { endedMs: nowMs, toldMs: 0 });
+  }
+
   /** What has to be told now. */
   due(nowMs: number): NewMark[] {
     return [...this.#opened]
       .filter(([, { toldMs }]) => nowMs - toldMs >= TELL_AGAIN_MS)
       .slice(0, MOST_AT_ONCE)
-      .map(([subject, { sinceMs, endedMs }]) => ({
+      .map(([subject, { sinceMs, endedMs, why }]) => ({
         kind: 'breaker',
         subject,
         began_ms: sinceMs,
         ended_ms: endedMs,
+        ...(why !== undefined && { why }),
       }));
   }
 
   told(marks: readonly NewMark[], nowMs: number): void {
-    for (const { subject, began_ms, ended_ms } of marks) {
+    for (const { subject, began_ms, ended_ms, why } of marks) {
       const opened = this.#opened.get(subject);
       if (opened === undefined || opened.sinceMs !== began_ms || opened.endedMs !== ended_ms) continue;
+      if (opened.why !== why) continue;
       if (ended_ms !== null) this.#opened.delete(subject);
       else opened.toldMs = nowMs;
     }
@@ -79,7 +98,10 @@ export class BreakerMarks {
 const subjectOf = (label: string, labels: Readonly<Record<string, string>>): string =>
   label === 'handler' ? `handler ${labels[label]}` : String(labels[label]);
 
-/** Tells DB1, and where that is away DB2. */
+/**
+ * Tells DB1, and where that is away DB2. The last that it tells is that its breakers are closed: a mark would else outlive the mended
+ * release by minutes. Another process that still leaves a target alone tells so again within half a minute.
+ */
 export function startBreakerMarks(
   marks: BreakerMarks,
   urls: readonly string[],
@@ -88,15 +110,18 @@ export function startBreakerMarks(
   const databases = urls.map((url) =>
     createDatabase({ url, max: 1, applicationName: 'sluice-marks', callTimeoutMs: 5_000, log }),
   );
-  const loop = startLoop('telling of breakers', TELL_EVERY_MS, log, async () => {
+  const tell = async (): Promise<void> => {
     const due = marks.due(Date.now());
     if (due.length === 0) return;
     await tellFirst(databases, due);
     marks.told(due, Date.now());
-  });
+  };
+  const loop = startLoop('telling of breakers', TELL_EVERY_MS, log, tell);
   return {
     async stop() {
       await loop.stop();
+      marks.end(Date.now());
+      await tell().catch((error: unknown) => log.debug('breakers were not told', { cause: error }));
       await Promise.all(databases.map((db) => db.end()));
     },
   };

@@ -9,6 +9,8 @@ export interface NewMark {
   readonly began_ms: number;
   /** Null: it goes on. */
   readonly ended_ms: number | null;
+  /** What is known of the cause. It names no person. */
+  readonly why?: string;
 }
 
 /** One late answer is a busy machine. */

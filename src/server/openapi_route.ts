@@ -8,6 +8,7 @@ import { ISSUE_DESCRIPTIONS, ISSUE_SCHEMAS } from '#core/openapi/issues.ts';
 import { OPERATOR_DESCRIPTIONS, OPERATOR_SCHEMAS } from '#core/openapi/operators.ts';
 import { ORDER_DESCRIPTIONS, ORDER_SCHEMAS } from '#core/openapi/orders.ts';
 import { PROVIDER_DESCRIPTIONS, PROVIDER_SCHEMAS } from '#core/openapi/providers.ts';
+import { SAMPLE_SCHEMAS } from '#core/openapi/samples.ts';
 import { SEARCH_DESCRIPTIONS, SEARCH_SCHEMAS } from '#core/openapi/search.ts';
 import { shape, TEXT } from '#core/openapi/shapes.ts';
 import { ROLES } from '#core/roles.ts';
@@ -67,6 +68,7 @@ export function openApiRoute(routes: readonly Route[]): Route {
     schemas: {
       ...BUYER_SCHEMAS,
       ...OPERATOR_SCHEMAS,
+      ...SAMPLE_SCHEMAS,
       ...ORDER_SCHEMAS,
       ...SEARCH_SCHEMAS,
       ...ISSUE_SCHEMAS,

@@ -58,6 +58,8 @@ describe('the page of status', () => {
     calls_per_sec: null,
     pools: null,
     workers: { bridge: null, webhook: 0 },
+    troubles: null,
+    issues: null,
     db1: { ok: false, ms: 900 },
     db2: { ok: true, ms: 1.4 },
   };
@@ -75,6 +77,18 @@ describe('the page of status', () => {
     const page = statusPage({ ...down, workers: { bridge: 4, webhook: 0 } }, 'http://h', plain);
     assert.match(page, /^bridge workers +4 +connections$/m);
     assert.match(page, /^webhook workers +0 +none; start some with sluice work$/m);
+  });
+
+  it('names what workers leave alone and which secret is missing, with the cause', () => {
+    const since = '2026-02-24T09:59:00.000Z';
+    const troubles: LiveSample['troubles'] = [
+      { kind: 'breaker', subject: 'hooks.example', why: 'certificate has expired', since },
+      { kind: 'secret', subject: 'endpoint shop', why: null, since },
+    ];
+    const page = statusPage({ ...down, troubles }, 'http://h', plain);
+    assert.match(page, /^left alone: hooks\.example: certificate has expired$/m);
+    assert.match(page, /^secret missing: endpoint shop$/m);
+    assert.doesNotMatch(statusPage(down, 'http://h', plain), /left alone|missing/);
   });
 
   it('tells the age of the queue, when it will be empty, and what to do about dead letters', () => {

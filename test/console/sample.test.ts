@@ -5,6 +5,7 @@ import {
   historyRow,
   type IntakeLook,
   type LedgerLook,
+  type OpenIssues,
   SampleMaker,
 } from '#core/console/sample.ts';
 
@@ -49,6 +50,10 @@ const ledger = (tickets: number, recorded = 0): { look: LedgerLook; ms: number }
   ms: 2,
 });
 const DOWN = { ms: 900 };
+const issues = (open: number, ...newest: [id: string, seen_ms: number][]): OpenIssues => ({
+  open,
+  newest: newest.map(([id, seen_ms]) => ({ id, seen_ms, kind: 'claim', lane: null, type: 't', failures: 1 })),
+});
 
 describe('a sample', () => {
   it('has no pace before there are two looks, and one afterwards', () => {
@@ -93,6 +98,40 @@ describe('a sample', () => {
     const late = maker.make(60_000, intake(600, 0), ledger(600, 600));
     assert.deepEqual([late.claims_per_sec, late.commits_per_sec], [null, null]);
     assert.equal(maker.make(61_000, intake(0, 0), ledger(0, 0)).claims_per_sec, 0);
+  });
+
+  it('has what goes on once, the oldest first, and the open issues of both databases', () => {
+    const breaker = { kind: 'breaker', subject: 'hooks.example', why: 'certificate has expired' } as const;
+    const secret = { kind: 'secret', subject: 'endpoint shop', why: null, began_ms: 500 } as const;
+    const one = intake(0, 0);
+    const two = ledger(0);
+    const sample = new SampleMaker().make(
+      0,
+      {
+        ...one,
+        look: { ...one.look, troubles: [{ ...breaker, began_ms: 2_000 }], issues: issues(1, ['a', 10]) },
+      },
+      {
+        ...two,
+        look: {
+          ...two.look,
+          troubles: [secret, { ...breaker, began_ms: 1_000 }],
+          issues: issues(7, ['b', 20], ['a', 5], ['c', 4], ['d', 3], ['e', 2], ['f', 1]),
+        },
+      },
+    );
+    assert.deepEqual(
+      sample.troubles?.map(({ subject, since }) => [subject, since]),
+      [
+        ['endpoint shop', '1970-01-01T00:00:00.500Z'],
+        ['hooks.example', '1970-01-01T00:00:01.000Z'],
+      ],
+    );
+    assert.deepEqual(
+      [sample.issues?.open, sample.issues?.newest.map(({ id }) => id)],
+      [8, ['b', 'a', 'c', 'd', 'e']],
+    );
+    assert.deepEqual(new SampleMaker().make(0, intake(0, 0), DOWN).troubles, []);
   });
 
   it('is a short row in the history, with a value for each column', () => {

@@ -38,6 +38,38 @@ describe('a target', () => {
   });
 });
 
+describe('a target that is down', () => {
+  test('says why at each try that finds it so, and nothing where the caller does not know', () => {
+    let nowMs = 0;
+    const heard: (readonly [string, boolean | string])[] = [];
+    const targets = new Targets({
+      now: () => nowMs,
+      limitOf: () => 1,
+      onChange: (name, isDown) => heard.push([name, isDown]),
+      onOutage: (name, why) => heard.push([name, why]),
+    });
+    const { breaker } = targets.of('hook');
+    breaker.outage('connect ECONNREFUSED');
+    breaker.outage('not asked while it is left alone');
+    nowMs += 500;
+    breaker.outage('certificate has expired');
+    nowMs += 1_000;
+    breaker.outage();
+    assert.deepEqual(heard, [
+      ['hook', true],
+      ['hook', 'connect ECONNREFUSED'],
+      ['hook', 'certificate has expired'],
+    ]);
+    breaker.succeeded();
+    for (const item of [1, 2, 3]) breaker.failed(item, 'status 500');
+    assert.deepEqual(heard.slice(3), [
+      ['hook', false],
+      ['hook', true],
+      ['hook', 'status 500'],
+    ]);
+  });
+});
+
 describe('a limiter', () => {
   test('runs so many at a time, the others in the order in which they came', async () => {
     const limiter = new Limiter(2);

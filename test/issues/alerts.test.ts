@@ -179,7 +179,9 @@ describe('a server that misses a secret', () => {
   it('tells so until it has it, and once that it has', () => {
     const missing = new MissingSecrets();
     const told = (endpoints: string[], nowMs: number) =>
-      missing.marks(endpoints, nowMs).map(({ subject, began_ms, ended_ms }) => [subject, began_ms, ended_ms]);
+      missing
+        .marks(new Map(endpoints.map((name) => [name, `${name} is not set.`])), nowMs)
+        .map(({ subject, began_ms, ended_ms }) => [subject, began_ms, ended_ms]);
     assert.deepEqual(told(['shop'], 1), [['endpoint shop', 1, null]]);
     assert.deepEqual(told(['shop', 'phones'], 2), [
       ['endpoint shop', 1, null],
@@ -191,5 +193,10 @@ describe('a server that misses a secret', () => {
     ]);
     assert.deepEqual(told([], 4), [['endpoint phones', 2, 4]]);
     assert.deepEqual(told([], 5), []);
+  });
+
+  it('says which secret, and what is wrong with it', () => {
+    const [mark] = new MissingSecrets().marks(new Map([['shop', 'SHOP_SECRET is not set.']]), 1);
+    assert.equal(mark?.why, 'SHOP_SECRET is not set.');
   });
 });

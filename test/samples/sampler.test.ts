@@ -184,4 +184,42 @@ describe('breakers', () => {
     t.mock.timers.tick(60_000);
     assert.deepEqual(marks.due(Date.now()), []);
   });
+
+  it('are closed by the end of their process, once', (t) => {
+    t.mock.timers.enable({ apis: ['Date'], now: 1_000_000 });
+    const marks = new BreakerMarks();
+    marks.watching(NO_METRICS).count(METRIC, { target: 'hooks.example' });
+    marks.told(marks.due(Date.now()), Date.now());
+    t.mock.timers.tick(1_000);
+    marks.end(Date.now());
+    const due = marks.due(Date.now());
+    assert.deepEqual(
+      due.map(({ subject, ended_ms }) => [subject, ended_ms]),
+      [['hooks.example', 1_001_000]],
+    );
+    marks.told(due, Date.now());
+    assert.deepEqual(marks.due(Date.now()), []);
+  });
+
+  it('say why, and say it again when the cause is another; of a target that is well nothing is told', (t) => {
+    t.mock.timers.enable({ apis: ['Date'], now: 1_000_000 });
+    const marks = new BreakerMarks();
+    const metrics = marks.watching(NO_METRICS);
+    const told = () => {
+      const due = marks.due(Date.now());
+      marks.told(due, Date.now());
+      return due.map(({ subject, why }) => [subject, why]);
+    };
+    marks.explain('hooks.example', 'it was well');
+    assert.deepEqual(told(), []);
+    metrics.count(METRIC, { target: 'hooks.example' });
+    marks.explain('hooks.example', 'connect ECONNREFUSED');
+    assert.deepEqual(told(), [['hooks.example', 'connect ECONNREFUSED']]);
+    marks.explain('hooks.example', 'connect ECONNREFUSED');
+    assert.deepEqual(told(), [], 'the same cause is not news');
+    marks.explain('hooks.example', `certificate has expired${'.'.repeat(300)}`);
+    const [[, why] = []] = told();
+    assert.equal(why?.length, 200);
+    assert.match(why ?? '', /^certificate has expired/);
+  });
 });

@@ -29,6 +29,7 @@ create table audit.minute_samples (
 );
 
 -- What happened: outages, breakers, failovers, restarts, deploys, alerts and missing secrets. ended_at null: it goes on, as far as was seen at seen_at.
+-- why: what its reporter knows of the cause. It is about a target or a secret's name and names no person.
 create table audit.marks (
   id bigint generated always as identity primary key,
   kind text not null,
@@ -36,8 +37,10 @@ create table audit.marks (
   began_at timestamptz not null,
   ended_at timestamptz,
   seen_at timestamptz not null,
+  why text,
   constraint mark_is_of_a_known_kind check (kind in ('outage', 'breaker', 'failover', 'restart', 'deploy', 'start', 'alert', 'secret')),
   constraint mark_names_its_subject check (length(subject) between 1 and 200),
+  constraint why_is_short check (length(why) <= 200),
   constraint mark_ends_after_it_began check (ended_at >= began_at)
 );
 create index marks_by_time on audit.marks (began_at);
@@ -64,10 +67,11 @@ language sql set search_path = '' as $$
 $$;
 
 -- Promise: this is a mark: a new one, or part of one of the same kind and subject that it touches (ten seconds apart still touches; a
--- deploy of the same release ten minutes). A deploy of the release that was deployed last is a start. Second call: the same mark,
--- written again at most every ten seconds. Locks: the mark.
-create function audit.note_mark(p_at timestamptz, p_kind text, p_subject text, p_began timestamptz, p_ended timestamptz)
-returns void
+-- deploy of the same release ten minutes). A deploy of the release that was deployed last is a start. A cause that is known stays until another
+-- is told. Second call: the same mark, written again at most every ten seconds unless its cause is another. Locks: the mark.
+create function audit.note_mark(
+  p_at timestamptz, p_kind text, p_subject text, p_began timestamptz, p_ended timestamptz, p_why text default null
+) returns void
 language plpgsql set search_path = '' as $$
 declare
   v_slack interval := case when p_kind in ('deploy', 'start') then '10 minutes' else '10 seconds' end;
@@ -85,18 +89,18 @@ begin
     and coalesce(m.ended_at, 'infinity') >= p_began - v_slack
   order by m.ended_at is null desc, m.began_at desc limit 1;
   if v_mark.id is null then
-    insert into audit.marks (kind, subject, began_at, ended_at, seen_at) values (v_kind, p_subject, p_began, v_ended, p_at);
+    insert into audit.marks (kind, subject, began_at, ended_at, seen_at, why) values (v_kind, p_subject, p_began, v_ended, p_at, p_why);
   elsif (v_mark.ended_at is null) <> (v_ended is null) or v_ended > v_mark.ended_at or p_began < v_mark.began_at
-    or v_mark.seen_at < p_at - interval '10 seconds' then
+    or v_mark.seen_at < p_at - interval '10 seconds' or p_why <> coalesce(v_mark.why, '') then
     update audit.marks m
     set began_at = least(m.began_at, p_began), ended_at = case when v_ended is not null then greatest(m.ended_at, v_ended) end,
-      seen_at = greatest(m.seen_at, p_at)
+      seen_at = greatest(m.seen_at, p_at), why = coalesce(p_why, m.why)
     where m.id = v_mark.id;
   end if;
 end
 $$;
 
--- Promise: what a server or worker saw is in the marks: [{kind, subject, began_ms, ended_ms}], at most 50; ended_ms null: it goes
+-- Promise: what a server or worker saw is in the marks: [{kind, subject, began_ms, ended_ms, why}], at most 50; ended_ms null: it goes
 -- on. Raises SL001 for what is not that. Second call: as audit.note_mark. Locks: one reporter at a time (advisory, waited for) →
 -- the marks. Definer, as all below of schema public: service_role has no rights to the tables.
 create function public.note_marks(p_marks jsonb, p_at timestamptz default null) returns void
@@ -109,8 +113,8 @@ begin
   end if;
   perform pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('sluice marks', 0));
   perform audit.end_silent_marks(v_at);
-  perform audit.note_mark(v_at, m.kind, left(m.subject, 200), to_timestamp(m.began_ms / 1000.0), to_timestamp(m.ended_ms / 1000.0))
-  from jsonb_to_recordset(p_marks) m (kind text, subject text, began_ms numeric, ended_ms numeric);
+  perform audit.note_mark(v_at, m.kind, left(m.subject, 200), to_timestamp(m.began_ms / 1000.0), to_timestamp(m.ended_ms / 1000.0), left(m.why, 200))
+  from jsonb_to_recordset(p_marks) m (kind text, subject text, began_ms numeric, ended_ms numeric, why text);
 exception
   when check_violation or not_null_violation or data_exception then
     raise exception 'a mark has a kind, a subject and a time at which it began' using errcode = 'SL001';
@@ -196,12 +200,27 @@ set enable_seqscan = off set enable_bitmapscan = off as $$
   from lane l left join waiting w on w.lane = l.lane;
 $$;
 
--- Promise: one look at this database, as a sample keeps it: public.live_sample with lanes and hold_oldest_sec. Second call: the same,
--- later. Locks: those of live_sample.
+-- Promise: what goes on and waits for a person: targets that workers leave alone, and secrets that a server misses, the oldest first, at most 20.
+-- Second call: the same, later. Locks: none.
+create function audit.troubles() returns jsonb
+language sql stable set search_path = '' as $$
+  select coalesce(jsonb_agg(jsonb_build_object('kind', t.kind, 'subject', t.subject, 'why', t.why,
+    'began_ms', round(extract(epoch from t.began_at) * 1000)) order by t.began_at, t.subject), '[]')
+  from (
+    select m.* from audit.marks m
+    where m.kind in ('breaker', 'secret') and m.ended_at is null order by m.began_at, m.subject limit 20
+  ) t;
+$$;
+
+-- Promise: one look at this database, as a sample keeps it: public.live_sample with lanes, hold_oldest_sec, troubles and issues.
+-- Second call: the same, later. Locks: those of live_sample. In plpgsql, because a later file makes audit.open_issues.
 create function audit.look() returns jsonb
-language sql set search_path = '' as $$
-  select public.live_sample() - 'announced_pools'
-    || jsonb_build_object('lanes', audit.lane_levels(), 'hold_oldest_sec', audit.oldest_hold_sec());
+language plpgsql set search_path = '' as $$
+begin
+  return public.live_sample() - 'announced_pools'
+    || jsonb_build_object('lanes', audit.lane_levels(), 'hold_oldest_sec', audit.oldest_hold_sec(), 'troubles', audit.troubles(),
+      'issues', audit.open_issues());
+end
 $$;
 
 -- Promise: the numbers of a look by what they are of: a pool [available, reserved, consumed], a lane [messages, oldest_sec].
@@ -364,9 +383,9 @@ $$;
 create function audit.marks_between(p_from timestamptz, p_to timestamptz, p_now timestamptz) returns jsonb
 language sql stable set search_path = '' as $$
   select coalesce(jsonb_agg(jsonb_build_object('kind', m.kind, 'subject', m.subject,
-    'began_ms', round(extract(epoch from m.began_at) * 1000), 'ended_ms', round(extract(epoch from m.ended) * 1000))), '[]')
+    'began_ms', round(extract(epoch from m.began_at) * 1000), 'ended_ms', round(extract(epoch from m.ended) * 1000), 'why', m.why)), '[]')
   from (
-    select k.kind, k.subject, k.began_at, case when k.ended_at is null and k.seen_at < p_now - interval '2 minutes'
+    select k.kind, k.subject, k.began_at, k.why, case when k.ended_at is null and k.seen_at < p_now - interval '2 minutes'
       then k.seen_at else k.ended_at end as ended
     from audit.marks k
     where k.began_at < p_to and coalesce(k.ended_at, 'infinity') >= p_from

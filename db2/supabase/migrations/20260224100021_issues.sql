@@ -129,6 +129,18 @@ begin
 end
 $$;
 
+-- Promise: how many issues are open as of the last look, and the five of them that were seen last, for a sample. Without their errors: these may
+-- name a user, and no erasure reaches a sample. Second call: the same, later. Locks: none.
+create function audit.open_issues() returns jsonb
+language sql stable set search_path = '' as $$
+  select jsonb_build_object('open', count(*), 'newest', coalesce(jsonb_agg(
+    jsonb_build_object('id', i.id, 'kind', i.kind, 'lane', i.lane, 'type', i.type, 'failures', i.failures,
+      'seen_ms', round(extract(epoch from i.last_seen_at) * 1000)) order by i.n) filter (where i.n <= 5), '[]'))
+  from (
+    select o.*, row_number() over (order by o.last_seen_at desc, o.id) as n from audit.issues o where o.resolved_at is null
+  ) i;
+$$;
+
 -- Promise: issues are noted, unless another server did so in the last five seconds or does now: true where it was this call. A look
 -- that took long is not repeated for a hundred times as long, so that it costs one part in a hundred at most.
 -- Second call: false. Locks: one look at a time (advisory, not waited for) → the issues → the sampler's row.

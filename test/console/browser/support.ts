@@ -1,5 +1,5 @@
-// A real browser in front of a real server, with a bridge, a ledger that can be stopped and a validation service that can
-// be broken.
+// A real browser in front of a real server, with a bridge, a ledger that can be stopped, a validation service that can be broken and
+// secrets that can be lost.
 
 import { mkdirSync, mkdtempSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
@@ -9,10 +9,11 @@ import type pg from 'pg';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { NO_METRICS } from '#core/ports.ts';
 import { startCrew } from '../../../src/bridge/crew.ts';
+import { BreakerMarks, startBreakerMarks } from '../../../src/samples/breakers.ts';
 import { startScheduler } from '../../../src/scheduler/scheduler.ts';
 import { type ServerOptions, startServer } from '../../../src/server/server.ts';
 import { startWebhookCrew } from '../../../src/webhook/crew.ts';
-import { NO_HANDLERS } from '../../../src/webhook/handlers.ts';
+import { type Handlers, NO_HANDLERS } from '../../../src/webhook/handlers.ts';
 import { startProxy } from '../../bridge/proxy.ts';
 import { SECRETS as CALL_SECRETS } from '../../calls/support.ts';
 import { memoryLog } from '../../core/support.ts';
@@ -36,8 +37,10 @@ export interface House {
   readonly browser: Browser;
   /** What the validation service of a pool answers with. */
   readonly validation: { readonly url: string; status: number };
+  /** Names of secrets that the server does not find any more. */
+  readonly lostSecrets: Set<string>;
   /** Webhook workers and the scheduler, beside the bridge that always runs; until the returned function is called. */
-  startWorkers(): () => Promise<void>;
+  startWorkers(handlers?: Handlers): () => Promise<void>;
   stopLedger(): Promise<void>;
   startLedger(): Promise<void>;
   stopServer(): Promise<void>;
@@ -80,15 +83,22 @@ export async function openHouse(
     ends.push(() => db1.end());
     await db1.query(`select public.allow_hook_host('127.0.0.1', 'test')`);
     const urls = { db1Url: databases.db1.url, db2Url: proxy.url };
+    const breakers = new BreakerMarks();
     const crew = startCrew({
       ...urls,
       workers: 1,
       batchSize: 100,
-      metrics: NO_METRICS,
+      metrics: breakers.watching(NO_METRICS),
+      onOutage: breakers.explain,
       log: memoryLog(),
     });
     ends.push(() => crew.stop());
-    const secretOf = (name: string) => WEBHOOK_SECRETS[name] ?? CALL_SECRETS[name];
+    const tellOf = (some: BreakerMarks) => startBreakerMarks(some, [urls.db1Url, urls.db2Url], memoryLog());
+    const marks = tellOf(breakers);
+    ends.push(() => marks.stop());
+    const lostSecrets = new Set<string>();
+    const secretOf = (name: string) =>
+      lostSecrets.has(name) ? undefined : (WEBHOOK_SECRETS[name] ?? CALL_SECRETS[name]);
     const start = (port: number) =>
       startServer({ ...options, port, ...urls, adminKey: ADMIN_KEY, jwtSecret: JWT_SECRET, secretOf });
     let server = await start(0);
@@ -107,19 +117,23 @@ export async function openHouse(
       db2Url: proxy.url,
       browser,
       validation,
-      startWorkers() {
+      lostSecrets,
+      startWorkers(handlers = NO_HANDLERS) {
         const log = memoryLog();
+        // As in a process of their own.
+        const own = new BreakerMarks();
+        const ownMarks = tellOf(own);
         const webhooks = startWebhookCrew({
           db2Url: proxy.url,
           workers: 1,
           batchSize: 100,
-          handlers: NO_HANDLERS,
-          metrics: NO_METRICS,
+          handlers,
+          metrics: own.watching(NO_METRICS),
           log,
         });
         const scheduler = startScheduler({ db1Url: databases.db1.url, log });
         return async () => {
-          await Promise.all([webhooks.stop(), scheduler.stop()]);
+          await Promise.all([webhooks.stop(), scheduler.stop(), ownMarks.stop()]);
         };
       },
       stopLedger: () => databases.db2.stop('immediate'),

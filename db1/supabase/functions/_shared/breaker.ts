@@ -12,6 +12,7 @@ const FAILURES_IN_A_ROW = 3;
 export class Breaker {
   readonly #now: Clock;
   readonly #onChange: (isDown: boolean) => void;
+  readonly #onOutage: (why: string) => void;
   #openUntilMs = 0;
   #pauseMs = 0;
   /** Items that have failed since the last success; no more are kept than make an outage. */
@@ -19,10 +20,18 @@ export class Breaker {
   /** Counts the successes: failures of one row have none between them. */
   #row = 0;
 
-  /** `onChange` hears when the target becomes suspect, and when it has answered again or no lane needs it any more. */
-  constructor(now: Clock, onChange: (isDown: boolean) => void = () => undefined) {
+  /**
+   * `onChange` hears when the target becomes suspect, and when it has answered again or no lane needs it any more; `onOutage` hears
+   * at each try that found it down what the caller knows of the cause, which may change meanwhile.
+   */
+  constructor(
+    now: Clock,
+    onChange: (isDown: boolean) => void = () => undefined,
+    onOutage: (why: string) => void = () => undefined,
+  ) {
     this.#now = now;
     this.#onChange = onChange;
+    this.#onOutage = onOutage;
   }
 
   /** Until when the target is left alone; 0 when it may be called. An open breaker lets a probe through by itself. */
@@ -48,18 +57,19 @@ export class Breaker {
     if (this.isSuspect) this.#onChange(false);
   }
 
-  /** The target could not be reached, or said that it cannot serve now. */
-  outage(): void {
+  /** The target could not be reached, or said that it cannot serve now. `why` is shown to operators: it names no item. */
+  outage(why?: string): void {
     if (this.openUntilMs > 0) return;
     if (!this.isSuspect) this.#onChange(true);
+    if (why !== undefined) this.#onOutage(why);
     this.#pauseMs = Math.min(LONGEST_PAUSE_MS, Math.max(FIRST_PAUSE_MS, this.#pauseMs * 2));
     this.#openUntilMs = this.#now() + this.#pauseMs;
   }
 
-  /** The target failed this item. Returns the row of failures it stands in, to ask `isToBlame` about later. */
-  failed(item: number | string): number {
+  /** The target failed this item. Returns the row of failures it stands in, to ask `isToBlame` about later. `why` as of `outage`. */
+  failed(item: number | string, why?: string): number {
     if (this.#failing.size < FAILURES_IN_A_ROW) this.#failing.add(item);
-    if (this.#failing.size >= FAILURES_IN_A_ROW) this.outage();
+    if (this.#failing.size >= FAILURES_IN_A_ROW) this.outage(why);
     return this.#row;
   }
 

@@ -43,6 +43,8 @@ export interface TargetPorts {
   probesOf?(name: string): number;
   /** Hears when a target goes down, and when it is back or no lane needs it any more. */
   onChange?(name: string, isDown: boolean): void;
+  /** Hears why, at each try that finds a target down. */
+  onOutage?(name: string, why: string): void;
 }
 
 export class Targets {
@@ -56,7 +58,11 @@ export class Targets {
   of(name: string): Target {
     let target = this.#targets.get(name);
     if (target === undefined) {
-      const breaker = new Breaker(this.#ports.now, (isDown) => this.#ports.onChange?.(name, isDown));
+      const breaker = new Breaker(
+        this.#ports.now,
+        (isDown) => this.#ports.onChange?.(name, isDown),
+        (why) => this.#ports.onOutage?.(name, why),
+      );
       target = new Target(this.#ports.limitOf(name), this.#ports.probesOf?.(name) ?? Infinity, breaker);
       this.#targets.set(name, target);
     }

@@ -1,6 +1,6 @@
 -- What happened: reported by servers and workers, or seen by the sampler. One thing is one mark, however many report it.
 begin;
-select plan(19);
+select plan(25);
 
 select tests.empty_queues();
 delete from audit.samples;
@@ -38,6 +38,28 @@ select is(
   pg_temp.marks(), 'outage DB2 8 70, outage DB2 200 220, breaker hooks.example 300 300',
   'a mark whose reporter is silent for two minutes ended when it was last seen'
 );
+
+-- The cause is kept, replaced by another, and not forgotten by a reporter that does not know it.
+delete from audit.marks;
+create function pg_temp.because(p_why text) returns jsonb language sql
+as $$ select jsonb_build_array(pg_temp.mark('breaker', 'hooks.example', 300) -> 0 || jsonb_build_object('why', p_why)) $$;
+create function pg_temp.why() returns text language sql as $$ select string_agg(m.why, ', ') from audit.marks m $$;
+select public.note_marks(pg_temp.because('connect ECONNREFUSED'), pg_temp.at(300));
+select is(pg_temp.why(), 'connect ECONNREFUSED', 'a mark has its cause');
+select public.note_marks(pg_temp.because('certificate has expired'), pg_temp.at(301));
+select is(pg_temp.why(), 'certificate has expired', 'another cause stands in its place at once');
+select public.note_marks(pg_temp.mark('breaker', 'hooks.example', 300), pg_temp.at(320));
+select is(pg_temp.why(), 'certificate has expired', 'a reporter without one leaves it');
+select is(
+  (select t ->> 'subject' || ': ' || (t ->> 'why') from jsonb_array_elements(audit.troubles()) t),
+  'hooks.example: certificate has expired', 'what goes on is told with it'
+);
+select is(
+  (select m ->> 'why' from jsonb_array_elements(audit.marks_between(pg_temp.at(0), pg_temp.at(400), pg_temp.at(330))) m),
+  'certificate has expired', 'and what is remembered'
+);
+select public.note_marks(pg_temp.mark('breaker', 'hooks.example', 300, 330), pg_temp.at(330));
+select is(audit.troubles(), '[]', 'what has ended is not told');
 
 delete from audit.marks;
 select public.note_marks(pg_temp.mark('deploy', '1.0', 0, 0), pg_temp.at(0));

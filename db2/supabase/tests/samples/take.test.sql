@@ -1,6 +1,6 @@
 -- The ledger's samples: tickets with their latency, endpoints, and minutes from both.
 begin;
-select plan(12);
+select plan(15);
 
 delete from audit.samples;
 delete from audit.minute_samples;
@@ -52,6 +52,21 @@ select is(
 );
 select is(
   public.read_samples(pg_temp.at(0), pg_temp.at(120), 60, 'endpoint shop') -> 'part' -> 0 -> 1 -> 2, '1', 'and by its minutes'
+);
+select public.note_issues();
+select is(
+  public.take_sample('[]', pg_temp.at(122)) #>> '{issues,open}', (select count(*) from audit.issues where resolved_at is null)::text,
+  'open issues are counted'
+);
+select is(
+  (select bool_or(i ->> 'kind' = 'event') and not bool_or(i ? 'error')
+   from jsonb_array_elements(public.take_sample('[]', pg_temp.at(122)) #> '{issues,newest}') i), true, 'and the newest named, without their errors'
+);
+select public.note_marks(
+  '[{"kind": "secret", "subject": "endpoint shop", "began_ms": 0, "why": "SHOP_SECRET is not set."}]', pg_temp.at(122));
+select is(
+  (select t ->> 'why' from jsonb_array_elements(public.take_sample('[]', pg_temp.at(124)) -> 'troubles') t), 'SHOP_SECRET is not set.',
+  'a sample has what waits for a person, with its cause'
 );
 select is(tests.is_cheap('audit.ticket_latency()'), true, 'the latency reads the end of the table and nothing else');
 

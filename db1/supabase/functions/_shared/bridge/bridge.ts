@@ -73,6 +73,7 @@ export class Bridge {
       limitOf: (target) => limitOf(target, batchSize * batches, share),
       onChange: (target, isDown) =>
         metrics.count('sluice_bridge_breaker_open', { target: labelOfTarget(target) }, isDown ? 1 : -1),
+      onOutage: (target, why) => ports.onOutage?.(labelOfTarget(target), why),
     });
     this.#worker = new LeaseWorker(
       {

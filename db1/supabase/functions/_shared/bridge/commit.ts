@@ -72,7 +72,7 @@ export async function commitSet(deliveries: readonly Delivery[], context: Commit
     mayBeOneMembers: (error) => (isObstacle(error) ? !hasGivenUp() : !isOutage(error)),
     fail(members, error) {
       if (isOutage(error)) {
-        breaker.outage();
+        breaker.outage(reasonOf(error));
         context.log.warn('the ledger is unavailable', { messages: members.length, cause: error });
         endAll(members);
       } else if (isObstacle(error)) obstruct(members, reasonOf(error));

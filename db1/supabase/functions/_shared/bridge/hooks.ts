@@ -84,11 +84,11 @@ async function ask(
       return 'accepted';
     }
     if (OUTAGE_STATUS.has(status)) {
-      breaker.outage();
+      breaker.outage(`status ${status}`);
       return 'outage';
     }
     if (status >= 500) {
-      context.trouble.failed(delivery, breaker, `status ${status}`);
+      context.trouble.failed(delivery, breaker, `status ${status}`, `status ${status}`);
       return 'tried';
     }
     // The target works, and has not decided. Each try counts, so that in the end an operator sees a dead letter.
@@ -105,10 +105,11 @@ async function ask(
       cause: error,
     });
     if (error instanceof Unreachable) {
-      breaker.outage();
+      breaker.outage(error.message);
       return 'outage';
     }
-    context.trouble.failed(delivery, breaker, `no answer: ${String(error)}`);
+    const why = `no answer: ${String(error)}`;
+    context.trouble.failed(delivery, breaker, why, why);
     return 'tried';
   }
 }

@@ -136,6 +136,8 @@ export interface BridgePorts {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly tracer?: Tracer;
+  /** Hears why a target is left alone, by the name that the metrics have for it. */
+  readonly onOutage?: (target: string, why: string) => void;
   readonly now: Clock;
   /** From 0 to 1, for jitter. */
   readonly random: () => number;

@@ -10,10 +10,10 @@ import type { Delivery } from './delivery.ts';
 export class Trouble {
   readonly #failures: { delivery: Delivery; breaker: Breaker; row: number }[] = [];
 
-  /** The target failed this delivery, which is to be tried again. */
-  failed(delivery: Delivery, breaker: Breaker, reason: string): void {
+  /** The target failed this delivery, which is to be tried again. `why` as a breaker takes it. */
+  failed(delivery: Delivery, breaker: Breaker, reason: string, why?: string): void {
     delivery.end('retry', reason);
-    this.#failures.push({ delivery, breaker, row: breaker.failed(delivery.msgId) });
+    this.#failures.push({ delivery, breaker, row: breaker.failed(delivery.msgId, why) });
   }
 
   has(delivery: Delivery): boolean {

@@ -22,6 +22,8 @@ export interface RawMark {
   readonly actor?: string;
   readonly times?: number;
   readonly target?: string | null;
+  /** What is known of the cause. */
+  readonly why?: string | null;
 }
 
 export interface Mark {
@@ -35,6 +37,8 @@ export interface Mark {
   readonly actor?: string;
   readonly times?: number;
   readonly target?: string;
+  /** What is known of the cause. */
+  readonly why?: string;
 }
 
 export type Span = readonly [fromMs: number, toMs: number];
@@ -60,7 +64,7 @@ export function mergeMarks(
     const index = SHARED.has(mark.kind) ? merged.findLastIndex((other) => isSame(other, mark)) : -1;
     const other = merged[index];
     if (other === undefined) merged.push(mark);
-    else merged[index] = { ...other, ended_ms: endOf(other, mark) };
+    else merged[index] = { ...other, ended_ms: endOf(other, mark), why: mark.why ?? other.why ?? null };
   }
   return merged.reverse().map(asMark);
 }
@@ -76,7 +80,7 @@ function endOf(a: Noted, b: Noted): number | null {
   return Math.max(a.ended_ms, b.ended_ms);
 }
 
-function asMark({ kind, subject, source, began_ms, ended_ms, actor, times, target }: Noted): Mark {
+function asMark({ kind, subject, source, began_ms, ended_ms, actor, times, target, why }: Noted): Mark {
   return {
     kind,
     subject,
@@ -86,6 +90,7 @@ function asMark({ kind, subject, source, began_ms, ended_ms, actor, times, targe
     ...(actor !== undefined && { actor }),
     ...(times !== undefined && { times }),
     ...(target && { target }),
+    ...(why && { why }),
   };
 }
 
@@ -99,15 +104,17 @@ export function outagesOf(marks: readonly Mark[], names: readonly string[]): Spa
     ]);
 }
 
+const because = (why: string | undefined): string => (why === undefined ? '' : `: ${why}`);
+
 const WORDS: Readonly<Record<MarkKind, (mark: Mark) => string>> = {
   outage: ({ subject }) => `${subject} did not answer`,
-  breaker: ({ subject }) => `${subject} was left alone after failures`,
+  breaker: ({ subject, why }) => `${subject} was left alone after failures${because(why)}`,
   failover: ({ source }) => `${source} failed over to another server`,
   restart: ({ source }) => `${source} was started again`,
   deploy: ({ subject }) => `release ${subject} was deployed`,
   start: ({ subject }) => `a server of release ${subject} started`,
   alert: ({ subject }) => subject,
-  secret: ({ subject }) => `a server missed the secret of ${subject}`,
+  secret: ({ subject, why }) => `a server missed the secret of ${subject}${because(why)}`,
   action: ({ subject, actor = 'an operator', times = 1, target }) =>
     `${actor}: ${subject.replaceAll('_', ' ')}${times > 1 ? `, ${times} times` : target ? ` of ${target}` : ''}`,
 };

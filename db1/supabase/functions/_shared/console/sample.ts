@@ -18,6 +18,34 @@ export interface IntakeLook {
   readonly bridge_workers: number;
   /** Where there are several: which of them answer. */
   readonly cells?: readonly CellSeen[];
+  readonly troubles?: readonly RawTrouble[];
+  readonly issues?: OpenIssues;
+}
+
+/** What audit.open_issues answers. */
+export interface OpenIssues {
+  readonly open: number;
+  /** Those that were seen last. */
+  readonly newest: readonly OpenIssue[];
+}
+
+/** Without its error, which may name a user: samples are not erased. */
+export interface OpenIssue {
+  readonly id: string;
+  readonly kind: string;
+  readonly lane: string | null;
+  readonly type: string;
+  readonly failures: number;
+  readonly seen_ms: number;
+}
+
+/** A row of audit.troubles: a target that workers leave alone, or an endpoint whose secret a server misses. */
+export interface RawTrouble {
+  readonly kind: 'breaker' | 'secret';
+  readonly subject: string;
+  /** What is known of the cause. */
+  readonly why: string | null;
+  readonly began_ms: number;
 }
 
 export interface CellSeen {
@@ -102,6 +130,8 @@ export interface LedgerLook {
   readonly orders: LedgerOrderLevel;
   /** Connections that they hold. */
   readonly webhook_workers: number;
+  readonly troubles?: readonly RawTrouble[];
+  readonly issues?: OpenIssues;
 }
 
 /** A database as it was seen. Without a look it did not answer in time. */
@@ -116,6 +146,8 @@ export interface DatabaseSeen {
   /** While it does not answer: since when. */
   readonly away_since?: string;
 }
+
+export type Trouble = Omit<RawTrouble, 'began_ms'> & { readonly since: string };
 
 /** Null is "not known": the database is down, or there is nothing to compare with yet. */
 export interface LiveSample {
@@ -156,6 +188,9 @@ export interface LiveSample {
   readonly pools: readonly PoolLevel[] | null;
   /** Connections that workers hold; 0 means that no worker runs. */
   readonly workers: { readonly bridge: number | null; readonly webhook: number | null };
+  /** What goes on and waits for a person, the oldest first. */
+  readonly troubles: readonly Trouble[] | null;
+  readonly issues: OpenIssues | null;
   readonly db1: DatabaseSeen;
   readonly db2: DatabaseSeen;
   /** The cells of the intake, where there are several. */
@@ -197,6 +232,8 @@ export class SampleMaker {
         bridge: intake.look?.bridge_workers ?? null,
         webhook: ledger.look?.webhook_workers ?? null,
       },
+      troubles: troublesOf([intake.look, ledger.look]),
+      issues: issuesOf([intake.look?.issues, ledger.look?.issues]),
       db1: { ok: intake.look !== undefined, ms: Math.round(intake.ms) },
       db2: { ok: ledger.look !== undefined, ms: Math.round(ledger.ms) },
       ...(intake.look?.cells && { cells: intake.look.cells }),
@@ -265,6 +302,35 @@ function ordersOf(
   };
 }
 
+/** Workers tell the first database that answers, so two databases may have the same. */
+function troublesOf(looks: readonly (IntakeLook | LedgerLook | undefined)[]): LiveSample['troubles'] {
+  if (looks.every((look) => look === undefined)) return null;
+  const bySubject = new Map<string, RawTrouble>();
+  for (const trouble of looks.flatMap((look) => look?.troubles ?? [])) {
+    const key = `${trouble.kind} ${trouble.subject}`;
+    const known = bySubject.get(key);
+    bySubject.set(key, known === undefined || trouble.began_ms < known.began_ms ? trouble : known);
+  }
+  return [...bySubject.values()]
+    .sort((a, b) => a.began_ms - b.began_ms)
+    .map(({ began_ms, ...trouble }) => ({ ...trouble, since: new Date(began_ms).toISOString() }));
+}
+
+const MOST_ISSUES = 5;
+
+/** Of several databases. Cells may have the same issue: it is named once. */
+export function issuesOf(all: readonly (OpenIssues | undefined)[]): OpenIssues | null {
+  const known = all.filter((issues) => issues !== undefined);
+  if (known.length === 0) return null;
+  const newest = known.flatMap((issues) => issues.newest).sort((a, b) => b.seen_ms - a.seen_ms);
+  return {
+    open: known.reduce((sum, { open }) => sum + open, 0),
+    newest: newest
+      .filter(({ id }, at) => newest.findIndex((one) => one.id === id) === at)
+      .slice(0, MOST_ISSUES),
+  };
+}
+
 /** Never negative: a counter that went back was reset, by a crash or by hand. */
 function rate(change: number | undefined, since: { atMs: number } | undefined, atMs: number): number | null {
   if (change === undefined || since === undefined || atMs <= since.atMs) return null;
@@ -306,7 +372,8 @@ export const HISTORY_COLUMNS = [
 export type HistoryRow = readonly (string | number | boolean | null)[];
 
 export function historyRow(sample: LiveSample): HistoryRow {
-  const { webhooks, db1, db2, inbox, cells: _, orders: __, pools: ___, workers: ____, ...rest } = sample;
+  const { webhooks, db1, db2, inbox, cells: _, orders: __, pools: ___, workers: ____, ...others } = sample;
+  const { troubles: _____, issues: ______, ...rest } = others;
   const flat: Record<(typeof HISTORY_COLUMNS)[number], string | number | boolean | null> = {
     ...rest,
     inbox_waiting: inbox.waiting,

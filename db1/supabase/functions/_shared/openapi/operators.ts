@@ -12,17 +12,14 @@ import { ERASE_BODY, EXPORT_BODY } from '../users/routes.ts';
 import type { AnswerSchema, Descriptions, RouteDescription } from './document.ts';
 import { COUNT, COUNT_OR_NULL, FLAG, shape, TEXT, TEXT_OR_NULL } from './shapes.ts';
 
-const NUMBER_OR_NULL = { type: ['number', 'null'] } as const;
-const ANYTHING = { type: 'object', description: 'As the case may be.' } as const;
+export const ANYTHING = { type: 'object', description: 'As the case may be.' } as const;
 
-const LEVELS = {
+export const LEVELS = {
   capacity: COUNT,
   available: COUNT_OR_NULL,
   reserved: COUNT_OR_NULL,
   consumed: COUNT_OR_NULL,
 } as const;
-const DATABASE = shape({ ok: FLAG, ms: { type: 'number' }, away_since: TEXT }, ['away_since']);
-const ROWS = { type: 'array', items: { type: 'array', items: ANYTHING } } as const;
 
 export const ref = (name: string): AnswerSchema => ({ $ref: `#/components/schemas/${name}` });
 
@@ -176,66 +173,6 @@ export const OPERATOR_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
   }),
   OperatorKey: shape({ name: TEXT, key: { ...TEXT, description: 'It is not shown again.' } }),
   HealthCheck: shape({ kind: TEXT, name: TEXT, status: TEXT, summary: TEXT, detail: ANYTHING }),
-  LiveSample: shape({
-    at: TEXT,
-    claims_total: COUNT_OR_NULL,
-    claims_per_sec: NUMBER_OR_NULL,
-    queue_depth: COUNT_OR_NULL,
-    oldest_msg_sec: NUMBER_OR_NULL,
-    drain_per_sec: NUMBER_OR_NULL,
-    eta_sec: COUNT_OR_NULL,
-    ledger_total: COUNT_OR_NULL,
-    commits_per_sec: NUMBER_OR_NULL,
-    dlq_depth: COUNT_OR_NULL,
-    hold_oldest_sec: NUMBER_OR_NULL,
-    ticket_p50_sec: NUMBER_OR_NULL,
-    ticket_p99_sec: NUMBER_OR_NULL,
-    webhooks: shape({
-      backlog: COUNT_OR_NULL,
-      oldest_sec: NUMBER_OR_NULL,
-      dead_letters: COUNT_OR_NULL,
-      per_sec: NUMBER_OR_NULL,
-    }),
-    inbox: shape({ waiting: COUNT_OR_NULL, oldest_sec: NUMBER_OR_NULL, dead_letters: COUNT_OR_NULL }),
-    orders: shape({
-      past_bound: COUNT_OR_NULL,
-      outbox_oldest_sec: NUMBER_OR_NULL,
-      refunds_waiting: COUNT_OR_NULL,
-      is_braked: { type: ['boolean', 'null'] },
-    }),
-    calls_per_sec: NUMBER_OR_NULL,
-    pools: { type: ['array', 'null'], items: shape({ pool_id: TEXT, ...LEVELS }) },
-    workers: shape({ bridge: COUNT_OR_NULL, webhook: COUNT_OR_NULL }),
-    db1: DATABASE,
-    db2: DATABASE,
-  }),
-  Mark: shape(
-    {
-      kind: {
-        ...TEXT,
-        description: 'outage, breaker, failover, restart, deploy, start, alert, secret or action.',
-      },
-      subject: TEXT,
-      source: { ...TEXT, description: 'The database that noted it.' },
-      began_at: TEXT,
-      ended_at: { ...TEXT_OR_NULL, description: 'Null: it goes on.' },
-      actor: TEXT,
-      times: COUNT,
-      target: TEXT,
-    },
-    ['actor', 'times', 'target'],
-  ),
-  SampleHistory: shape({
-    from: TEXT,
-    to: TEXT,
-    step_sec: COUNT,
-    databases: { type: 'array', items: shape({ name: TEXT, ok: FLAG }) },
-    columns: { type: 'array', items: TEXT },
-    rows: ROWS,
-    marks: { type: 'array', items: ref('Mark') },
-    parts: { type: 'array', items: TEXT },
-    part: { type: ['object', 'null'], description: 'Columns and rows of what `of` names.' },
-  }),
 };
 
 const POOL_ID = 'The pool.';

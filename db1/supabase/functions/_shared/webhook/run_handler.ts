@@ -96,8 +96,24 @@ async function apply(
   return { status: wanted, error: reason, outcome: wanted };
 }
 
-async function fail(taken: TakenEvent, error: unknown, { store }: RunPorts): Promise<Processed> {
+/** What the language itself throws at a fault of the code. */
+const FAULTS_OF_CODE: ReadonlySet<string> = new Set([
+  'TypeError',
+  'ReferenceError',
+  'RangeError',
+  'SyntaxError',
+]);
+
+/** For an operator: a fault of the code by its class, and behind "fetch failed" what failed. */
+function wordsOf(error: unknown): string {
   const text = textOf(error);
+  if (!(error instanceof Error)) return text;
+  if (text === 'fetch failed' && error.cause !== undefined) return `${text}: ${textOf(error.cause)}`;
+  return FAULTS_OF_CODE.has(error.name) ? `${error.name}: ${text}` : text;
+}
+
+async function fail(taken: TakenEvent, error: unknown, { store }: RunPorts): Promise<Processed> {
+  const text = wordsOf(error);
   const verdict = verdictOf(error);
   const outcome = await store.finish(taken, verdict, text);
   return { status: null, error: text, outcome, verdict };
