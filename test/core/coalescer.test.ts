@@ -73,6 +73,31 @@ describe('the coalescer', () => {
     assert.deepEqual(await Promise.all(answers), ['answer 1', 'answer 2', 'answer 3']);
   });
 
+  it('sends together what is submitted until the turn of the first is over', async () => {
+    const batches: number[][] = [];
+    let end = (): void => undefined;
+    const coalescer = new Coalescer<number, string>(
+      async (requests) => {
+        batches.push(requests);
+        return requests.map(String);
+      },
+      {
+        turn: () =>
+          new Promise((resolve) => {
+            end = resolve;
+          }),
+      },
+    );
+    const first = coalescer.submit(1);
+    await settle();
+    const second = coalescer.submit(2);
+    await settle();
+    assert.deepEqual(batches, []);
+    end();
+    assert.deepEqual(await Promise.all([first, second]), ['1', '2']);
+    assert.deepEqual(batches, [[1, 2]]);
+  });
+
   it(`never sends more than ${MAX_PER_FLUSH} at once, in the order of arrival`, async () => {
     const { coalescer, flight } = setUp();
     const answers = Array.from({ length: MAX_PER_FLUSH + 1 }, (_, index) => coalescer.submit(index));
