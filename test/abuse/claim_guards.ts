@@ -38,19 +38,11 @@ export const NAMESPACE_OF_LIMITS = inFunctions('db1', [
   'true and c.freed_at',
 ]);
 /** A request id is one request for all users. */
-export const OWNER_OF_REQUESTS = inFunctions(
-  'db1',
-  [
-    'intake.request_key(text, text, text, boolean, bytea)',
-    "p_user_id || e'\\n' || p_verified::text || e'\\n', 'UTF8')\n      || coalesce(p_secret_hash, '')",
-    "e'\\n', 'UTF8')",
-  ],
-  [
-    'public.claim_batch(text[], text[], text[], boolean[], boolean, jsonb, int[], text[])',
-    "t.user_id || e'\\n' || t.is_verified::text || e'\\n', 'UTF8')\n          || coalesce(t.secret_hash, '')",
-    "e'\\n', 'UTF8')",
-  ],
-);
+export const OWNER_OF_REQUESTS = inFunctions('db1', [
+  'intake.request_key(text, text, text, boolean, bytea)',
+  "p_user_id || e'\\n' || p_verified::text || e'\\n', 'UTF8')\n      || coalesce(p_secret_hash, '')",
+  "e'\\n', 'UTF8')",
+]);
 export const VISIBLE_TICKETS: Guard = {
   side: 'db2',
   off: 'alter policy own_tickets on public.confirmed_tickets using ((select auth.uid())::text = user_id)',
