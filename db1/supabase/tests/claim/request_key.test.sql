@@ -34,9 +34,6 @@ select results_eq(
   'a request that came alone is the same in a batch'
 );
 select public.claim_batch(array['keys'], array['bob'], array['r1'], array[true]);
-select public.claim_batch(
-  array['keys'], array['cy'], array['r1'], array[false], true, jsonb_build_array(jsonb_build_object('secret_hash', encode(sha256('a'), 'hex')))
-);
 select is(
   public.claim_resource_and_queue('keys', 'bob', 'r1'), (select c.slot_id from public.claims c where c.user_id = 'bob'),
   'and the other way round'
