@@ -73,12 +73,14 @@ describe('the coalescer', () => {
     assert.deepEqual(await Promise.all(answers), ['answer 1', 'answer 2', 'answer 3']);
   });
 
-  it('sends together what is submitted until the turn of the first is over', async () => {
+  it('waits for the turn before each flush, and sends together what came until then', async () => {
     const batches: number[][] = [];
     let end = (): void => undefined;
     const coalescer = new Coalescer<number, string>(
       async (requests) => {
         batches.push(requests);
+        // It comes while the flush is under way.
+        if (requests.includes(1)) answers.push(coalescer.submit(3));
         return requests.map(String);
       },
       {
@@ -88,14 +90,22 @@ describe('the coalescer', () => {
           }),
       },
     );
-    const first = coalescer.submit(1);
+    const answers = [coalescer.submit(1)];
     await settle();
-    const second = coalescer.submit(2);
+    answers.push(coalescer.submit(2));
     await settle();
     assert.deepEqual(batches, []);
     end();
-    assert.deepEqual(await Promise.all([first, second]), ['1', '2']);
+    await settle();
+    answers.push(coalescer.submit(4));
+    await settle();
     assert.deepEqual(batches, [[1, 2]]);
+    end();
+    assert.deepEqual(await Promise.all(answers), ['1', '2', '3', '4']);
+    assert.deepEqual(batches, [
+      [1, 2],
+      [3, 4],
+    ]);
   });
 
   it(`never sends more than ${MAX_PER_FLUSH} at once, in the order of arrival`, async () => {

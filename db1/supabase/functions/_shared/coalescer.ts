@@ -39,8 +39,8 @@ export interface CoalescerOptions<Request> {
   onStuck?: (key: string, isStuck: boolean) => void;
   now?: Clock;
   /**
-   * What is submitted in one turn leaves together; a microtask where left out. In Node that is too early: the first of many
-   * requests that were read at once left alone, and each second statement carried one request.
+   * Waited for before each flush, so that what has arrived by then leaves with it; a microtask where left out. A flush that left
+   * at once would carry half of the clients while the answers of the other half go out.
    */
   turn?: Turn;
 }
@@ -149,8 +149,8 @@ export class Coalescer<Request, Answer> {
   }
 
   async #run(): Promise<void> {
-    await this.#options.turn();
     while (this.#line.length > 0) {
+      await this.#options.turn();
       const served: RequestQueue<Request, Answer>[] = [];
       await this.#send(this.#take(served));
       for (const queue of served) this.#forgetIfIdle(queue);
