@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Coalescer, MAX_PER_FLUSH, RETRY } from '#core/coalescer.ts';
+import { Coalescer, ENOUGH, MAX_PER_FLUSH, RETRY } from '#core/coalescer.ts';
 import { HttpError } from '#core/errors.ts';
 
 const refusedAs = (code: string) => (error: unknown) =>
@@ -73,7 +73,36 @@ describe('the coalescer', () => {
     assert.deepEqual(await Promise.all(answers), ['answer 1', 'answer 2', 'answer 3']);
   });
 
-  it('waits for the turn before each flush, and sends together what came until then', async () => {
+  it('waits for no turn where enough requests leave without it', async () => {
+    for (const [count, waits] of [
+      [ENOUGH - 1, 1],
+      [ENOUGH, 0],
+    ] as const) {
+      let turns = 0;
+      const first = { answer: (): void => undefined };
+      const batches: number[] = [];
+      const coalescer = new Coalescer<number, number>(
+        async (requests) => {
+          batches.push(requests.length);
+          if (batches.length === 1)
+            await new Promise<void>((resolve) => {
+              first.answer = resolve;
+            });
+          return requests;
+        },
+        { turn: async () => void turns++ },
+      );
+      const answers = [coalescer.submit(0)];
+      await settle();
+      turns = 0;
+      for (let at = 0; at < count; at++) answers.push(coalescer.submit(at));
+      first.answer();
+      await Promise.all(answers);
+      assert.deepEqual([batches, turns], [[1, count], waits]);
+    }
+  });
+
+  it('waits for the turn before a flush of few, and sends together what came until then', async () => {
     const batches: number[][] = [];
     let end = (): void => undefined;
     const coalescer = new Coalescer<number, string>(

@@ -7,7 +7,21 @@ import { createDatabase, type Database } from '../../src/db/database.ts';
 import { createLog } from '../../src/log.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 
-const PLAIN = ['', 'ann', ' spaces ', 'a,b', '{a}', "it's", 'NULL', 'null', 'Jörg', '注文', '\u2028', '\u007f', '👍'];
+const PLAIN = [
+  '',
+  'ann',
+  ' spaces ',
+  'a,b',
+  '{a}',
+  "it's",
+  'NULL',
+  'null',
+  'Jörg',
+  '注文',
+  '\u2028',
+  '\u007f',
+  '👍',
+];
 const ESCAPED = ['"quoted"', 'back\\slash', '\\n', 'line\nfeed', 'tab\t', '\u0001'];
 
 let databases: TestDatabases;

@@ -16,6 +16,8 @@ export const RETRY: unique symbol = Symbol('retry');
 
 /** More per statement gains nothing. */
 export const MAX_PER_FLUSH = 256;
+/** What a statement costs by itself is shared by so many: to wait for more would only let the database stand still. */
+export const ENOUGH = 64;
 /** About half a second of work at 20k/s. A longer queue only adds waiting time and memory. */
 export const MAX_WAITING = 10_000;
 /** Of requests that are weighed, in bytes: ten thousand of a megabyte each would be more memory than there is. */
@@ -39,8 +41,8 @@ export interface CoalescerOptions<Request> {
   onStuck?: (key: string, isStuck: boolean) => void;
   now?: Clock;
   /**
-   * Waited for before each flush, so that what has arrived by then leaves with it; a microtask where left out. A flush that left
-   * at once would carry half of the clients while the answers of the other half go out.
+   * Waited for before a flush of few requests, so that what has arrived by then leaves with them; a microtask where left out. A flush
+   * that left at once would carry half of the clients while the answers of the other half go out.
    */
   turn?: Turn;
 }
@@ -150,12 +152,16 @@ export class Coalescer<Request, Answer> {
 
   async #run(): Promise<void> {
     while (this.#line.length > 0) {
-      await this.#options.turn();
+      if (!this.#hasEnough()) await this.#options.turn();
       const served: RequestQueue<Request, Answer>[] = [];
       await this.#send(this.#take(served));
       for (const queue of served) this.#forgetIfIdle(queue);
     }
     this.#isRunning = false;
+  }
+
+  #hasEnough(): boolean {
+    return this.#line.reduce((waiting, queue) => waiting + queue.length, 0) >= ENOUGH;
   }
 
   /** The next batch: of each queue its share, and of those with more what the others leave free. */
