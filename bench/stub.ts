@@ -25,3 +25,8 @@ export function stubCall(
     driver.query = real;
   };
 }
+
+/** The members of an array as the server writes it for Postgres; none of them may need an escape. */
+export function membersOf(array: unknown): unknown[] {
+  return JSON.parse(`[${String(array).slice(1, -1)}]`);
+}

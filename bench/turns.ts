@@ -45,6 +45,21 @@ function difference(after: Record<string, number>, before: Record<string, number
 export const sumOfParts = (partsUs: Record<string, number>): number =>
   Object.values(partsUs).reduce((sum, us) => sum + us, 0);
 
+/** Of one operation, in whole microseconds: "server 30 db1 40". */
+export const textOfParts = (partsUs: Record<string, number>, ops: number): string =>
+  Object.entries(partsUs)
+    .map(([part, us]) => `${part} ${Math.round(us / ops)}`)
+    .join(' ');
+
+/** Of all turns together. */
+export const partsOfTurns = (turns: readonly Turn[]): Record<string, number> =>
+  Object.fromEntries(
+    Object.keys(turns[0]?.partsUs ?? {}).map((part) => [
+      part,
+      turns.reduce((all, { partsUs }) => all + (partsUs[part] ?? 0), 0),
+    ]),
+  );
+
 const costOf = ({ ops, partsUs }: Turn): number => sumOfParts(partsUs) / ops;
 
 /** How many times as much CPU an operation of theirs takes: round by round, the median. */

@@ -5,7 +5,7 @@ import { versionsOf } from '../neighbours/place.ts';
 import { median } from '../stats.ts';
 import type { Row, SuiteOptions } from '../suite.ts';
 import { withTemplates } from '../templates.ts';
-import { cpuRatio, sumOfParts, type Turn, takeTurns } from '../turns.ts';
+import { cpuRatio, partsOfTurns, sumOfParts, type Turn, takeTurns, textOfParts } from '../turns.ts';
 import { oursOf } from '../whole/ours.ts';
 import { cpuOf, type OpenWay, POOL, withWays } from '../whole/way.ts';
 import { runWrk, sampleOfWrk } from '../wrk/wrk.ts';
@@ -95,7 +95,7 @@ class Seller {
     const of = (pick: (one: Played) => number) => this.#played.map(pick);
     const sum = (values: readonly number[]) => values.reduce((all, one) => all + one, 0);
     const [ops, rates] = [sum(of((one) => one.ops)), of(({ rate }) => rate)];
-    const systemUs = sum(turns.map(({ partsUs }) => sumOfParts(partsUs)));
+    const parts = partsOfTurns(turns);
     return {
       ...{ name: HTTP_CPU, version: this.name, clients: this.#clients, batch: 1 },
       ...{ slots: plan.slots, max_sec: plan.seconds, repetitions: turns.length, ops },
@@ -103,7 +103,8 @@ class Seller {
       p50_ms: median(of((one) => one.p50_ms)),
       p99_ms: median(of((one) => one.p99_ms)),
       wal_bytes_per_op: ((await this.#way.world.db1.walBytes()) - this.#walBefore) / ops,
-      ...spentOn(ops, systemUs, sum(of(({ loadUs }) => loadUs))),
+      ...spentOn(ops, sumOfParts(parts), sum(of(({ loadUs }) => loadUs))),
+      parts: textOfParts(parts, ops),
       ...(turns !== ours && { cpu_ratio: cpuRatio(turns, ours) }),
     };
   }

@@ -8,7 +8,7 @@ import { OPEN_LOOP_CLIENT, type OpenLoopOrder, type OpenLoopReport } from '../op
 import { runPgbench } from '../pgbench.ts';
 import { type BenchServer, startOurs } from '../servers.ts';
 import { type Finished, type Sample, summarise } from '../stats.ts';
-import { stubCall } from '../stub.ts';
+import { membersOf, stubCall } from '../stub.ts';
 import { runWrk, sampleOfWrk, type WrkResult } from '../wrk/wrk.ts';
 import { startPlainServer } from './plain_server.ts';
 import type { Cell, Way } from './plan.ts';
@@ -225,7 +225,7 @@ function sendClaims(
 
 /** What public.claim_batch answers when each request gets a slot; its first argument are the pools. */
 function claimedAll([pools]: readonly unknown[]): ClaimOutcome[] {
-  return (pools as string[]).map((_, at) => ({
+  return membersOf(pools).map((_, at) => ({
     ordinal: at + 1,
     outcome: 'claimed',
     claim_id: randomUUID(),

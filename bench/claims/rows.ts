@@ -73,6 +73,7 @@ export function tableOf(rows: readonly Row[]): string {
     const other = otherRow(rows, row);
     return other === undefined ? '' : text(other);
   };
+  const parts = { heading: 'of which', isText: true, text: ({ parts = '' }: Row) => String(parts) };
   const versions = { heading: 'version', isText: true, text: ({ version = '' }: Row) => String(version) };
   const table = makeTable(
     [
@@ -83,6 +84,7 @@ export function tableOf(rows: readonly Row[]): string {
       { heading: 'slots', text: (row) => (Number(row.slots) === 0 ? '' : whole(row.slots)) },
       ...SPEED,
       ...cpuColumns(rows),
+      ...(rows.some((row) => row.parts !== undefined) ? [parts] : []),
       column('WAL bytes', 'wal_bytes_per_op'),
       column('first 1/10', 'first_tenth_rate'),
       column('last 1/10', 'last_tenth_rate'),

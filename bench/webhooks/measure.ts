@@ -6,7 +6,7 @@ import { cpuUs, endedUs, ownUs, postmasterOf, startMeter } from '../cpu.ts';
 import { startOurs } from '../servers.ts';
 import type { Sample } from '../stats.ts';
 import { timingOf } from '../stopwatch.ts';
-import { stubCall } from '../stub.ts';
+import { membersOf, stubCall } from '../stub.ts';
 import { sampleOfWrk } from '../wrk/wrk.ts';
 import { graphileWorker, ours } from './drains.ts';
 import { withSigned } from './load.ts';
@@ -64,7 +64,7 @@ async function accountsOf({ db2 }: WebhooksWorld) {
 
 /** What webhook.record_events answers when all are new; its first argument are the endpoints of the events. */
 function recordedAll([webhookIds]: readonly unknown[]): Recorded[] {
-  return (webhookIds as string[]).map((_, at) => ({
+  return membersOf(webhookIds).map((_, at) => ({
     ordinal: at + 1,
     id: randomUUID(),
     outcome: 'recorded',

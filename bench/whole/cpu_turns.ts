@@ -2,7 +2,7 @@
 // ledger has its last ticket.
 
 import { median } from '../stats.ts';
-import { cpuRatio, type Turn, takeTurns } from '../turns.ts';
+import { cpuRatio, partsOfTurns, type Turn, takeTurns } from '../turns.ts';
 import type { Crowd } from './crowd.ts';
 import { type Load, type Measured, measureWay } from './measure.ts';
 import { CPU_ROW, rowOf, type WholeRow } from './rows.ts';
@@ -57,7 +57,6 @@ function sellerOf(name: string, way: OpenWay, crowd: Crowd, load: Load) {
 export function together(measured: readonly Measured[], turns: readonly Turn[]): Measured {
   const sum = (pick: (one: Measured) => number) => measured.reduce((all, one) => all + pick(one), 0);
   const of = (pick: (one: Measured) => number) => measured.map(pick);
-  const parts = Object.keys(turns[0]?.partsUs ?? {});
   return {
     claims: sum((one) => one.claims),
     refused: sum((one) => one.refused),
@@ -68,9 +67,7 @@ export function together(measured: readonly Measured[], turns: readonly Turn[]):
     claimP99Ms: Math.max(...of((one) => one.claimP99Ms)),
     ticketP50Ms: median(of((one) => one.ticketP50Ms)),
     ticketP99Ms: Math.max(...of((one) => one.ticketP99Ms)),
-    partsUs: Object.fromEntries(
-      parts.map((part) => [part, turns.reduce((all, { partsUs }) => all + (partsUs[part] ?? 0), 0)]),
-    ),
+    partsUs: partsOfTurns(turns),
     loadUs: sum((one) => one.loadUs),
     walBytes: sum((one) => one.walBytes),
     bloat: measured.at(-1)?.bloat ?? { bytes: 0, deadRows: 0 },

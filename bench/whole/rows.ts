@@ -3,7 +3,7 @@
 import { spentOn } from '../cpu.ts';
 import { type Column, whole as digits, loadText, makeTable } from '../rows.ts';
 import { type Demand, demandOf, quotient } from '../suite.ts';
-import { sumOfParts } from '../turns.ts';
+import { sumOfParts, textOfParts } from '../turns.ts';
 import type { Load, Measured, Window } from './measure.ts';
 import { OURS } from './way.ts';
 
@@ -129,9 +129,7 @@ export function rowOf(load: Load & { name: string }, way: string, measured: Meas
     first_minute_cpu_us: first.cpuUs / first.claims,
     last_minute_cpu_us: last.cpuUs / last.claims,
     ...spentOn(claims, sumOfParts(measured.partsUs), measured.loadUs),
-    parts: Object.entries(measured.partsUs)
-      .map(([part, us]) => `${part} ${Math.round(us / claims)}`)
-      .join(' '),
+    parts: textOfParts(measured.partsUs, claims),
     wal_bytes: measured.walBytes / claims,
     bloat_mb: measured.bloat.bytes / 2 ** 20,
     dead_rows: measured.bloat.deadRows,

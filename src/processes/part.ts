@@ -16,8 +16,8 @@ export const WHOLE: Part = { index: 0, of: 1 };
 export const MAX_PROCESSES = 64;
 
 /**
- * How long idle workers of other processes than the first rest. The first looks four times a second; the others have notices too, and
- * this for what becomes due without one. A look costs about a millisecond.
+ * How long idle workers rest, except the first of the first process. That one looks four times a second; the others have notices too,
+ * and this for what becomes due without one. A look costs about a millisecond.
  */
 export const OTHERS_IDLE_MS = 2_000;
 

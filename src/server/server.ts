@@ -37,6 +37,7 @@ import { doesChores, shareOf, WHOLE } from '../processes/part.ts';
 import { openSampler } from '../samples/open.ts';
 import { startSampling } from '../samples/sampler.ts';
 import { ticketLink, ticketRoutes } from '../tickets/tickets.ts';
+import { endOfTurn } from '../turn.ts';
 import type { Handlers } from '../webhook/handlers.ts';
 import { nodeHmac } from '../webhook/hmac.ts';
 import { createSecretSource } from '../webhook/secret_source.ts';
@@ -182,6 +183,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       log,
       ...(options.tracer && { tracer: options.tracer }),
       now: Date.now,
+      turn: endOfTurn,
       verifyChallenge: (...given) => challenges.verify(...given),
       hash: sha256,
       addressOf: (request) => addressOf(request, proxy),

@@ -54,8 +54,8 @@ export interface WebhookCrew {
 export function startWebhookCrew(options: WebhookCrewOptions): WebhookCrew {
   const { db2Url, log } = options;
   const stopping = new AbortController();
-  const members = Array.from({ length: options.workers }, () => {
-    const { processor, end } = openProcessor(options);
+  const members = Array.from({ length: options.workers }, (_, at) => {
+    const { processor, end } = openProcessor({ ...options, isFirst: at === 0 });
     return { processor, running: processor.run(stopping.signal), end };
   });
   const wake = () => {
@@ -137,12 +137,13 @@ export async function processOnce(options: WebhookCrewOptions, signal: AbortSign
   }
 }
 
+/** Only the first of a crew looks often for what becomes due without a notice. */
 export function openProcessor(
-  options: WebhookCrewOptions & { readonly eventsPerHandler?: number },
+  options: WebhookCrewOptions & { readonly eventsPerHandler?: number; readonly isFirst?: boolean },
   applicationName = WORKER_NAME,
 ) {
   const { db2Url, batchSize, compare, metrics, tracer = NO_TRACER, log, part = WHOLE } = options;
-  const { eventsPerHandler = EVENTS_PER_HANDLER } = options;
+  const { eventsPerHandler = EVENTS_PER_HANDLER, isFirst = true } = options;
   // One of yours comes first. Ours is registered by the migrations, so that its events wait where no worker may ask.
   const handlers: Handlers =
     compare === undefined
@@ -168,7 +169,7 @@ export function openProcessor(
       metrics,
       tracer,
       now: Date.now,
-      ...(!doesChores(part) && { idleMs: OTHERS_IDLE_MS }),
+      ...(!(isFirst && doesChores(part)) && { idleMs: OTHERS_IDLE_MS }),
     },
     batchSize,
   );

@@ -4,6 +4,7 @@ import { createHash, createHmac } from 'node:crypto';
 import type { Log, Metrics } from '#core/ports.ts';
 import type { HashName, HmacPort } from '#core/webhook/hmac.ts';
 import type { FindSecret, SecretSource } from '#core/webhook/secrets.ts';
+import { endOfTurn } from '../turn.ts';
 
 const NODE_NAMES: Record<HashName, string> = { 'SHA-1': 'sha1', 'SHA-256': 'sha256' };
 
@@ -15,5 +16,5 @@ export const nodeHmac: HmacPort = {
 
 /** What routes for signed deliveries need of Node. */
 export function signaturePorts(metrics: Metrics, log: Log, findSecret: FindSecret, secretOf: SecretSource) {
-  return { hmac: nodeHmac, findSecret, secretOf, metrics, log, now: Date.now };
+  return { hmac: nodeHmac, findSecret, secretOf, metrics, log, now: Date.now, turn: endOfTurn };
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Coalescer, MAX_PER_FLUSH, RETRY } from '#core/coalescer.ts';
+import { Coalescer, ENOUGH, MAX_PER_FLUSH, RETRY } from '#core/coalescer.ts';
 import { HttpError } from '#core/errors.ts';
 
 const refusedAs = (code: string) => (error: unknown) =>
@@ -71,6 +71,70 @@ describe('the coalescer', () => {
     assert.deepEqual(flight(1).requests, [2, 3]);
     await flight(1).land();
     assert.deepEqual(await Promise.all(answers), ['answer 1', 'answer 2', 'answer 3']);
+  });
+
+  it('waits for no turn where enough requests leave without it', async () => {
+    for (const [count, waits] of [
+      [ENOUGH - 1, 1],
+      [ENOUGH, 0],
+    ] as const) {
+      let turns = 0;
+      const first = { answer: (): void => undefined };
+      const batches: number[] = [];
+      const coalescer = new Coalescer<number, number>(
+        async (requests) => {
+          batches.push(requests.length);
+          if (batches.length === 1)
+            await new Promise<void>((resolve) => {
+              first.answer = resolve;
+            });
+          return requests;
+        },
+        { turn: async () => void turns++ },
+      );
+      const answers = [coalescer.submit(0)];
+      await settle();
+      turns = 0;
+      for (let at = 0; at < count; at++) answers.push(coalescer.submit(at));
+      first.answer();
+      await Promise.all(answers);
+      assert.deepEqual([batches, turns], [[1, count], waits]);
+    }
+  });
+
+  it('waits for the turn before a flush of few, and sends together what came until then', async () => {
+    const batches: number[][] = [];
+    let end = (): void => undefined;
+    const coalescer = new Coalescer<number, string>(
+      async (requests) => {
+        batches.push(requests);
+        // It comes while the flush is under way.
+        if (requests.includes(1)) answers.push(coalescer.submit(3));
+        return requests.map(String);
+      },
+      {
+        turn: () =>
+          new Promise((resolve) => {
+            end = resolve;
+          }),
+      },
+    );
+    const answers = [coalescer.submit(1)];
+    await settle();
+    answers.push(coalescer.submit(2));
+    await settle();
+    assert.deepEqual(batches, []);
+    end();
+    await settle();
+    answers.push(coalescer.submit(4));
+    await settle();
+    assert.deepEqual(batches, [[1, 2]]);
+    end();
+    assert.deepEqual(await Promise.all(answers), ['1', '2', '3', '4']);
+    assert.deepEqual(batches, [
+      [1, 2],
+      [3, 4],
+    ]);
   });
 
   it(`never sends more than ${MAX_PER_FLUSH} at once, in the order of arrival`, async () => {

@@ -40,6 +40,43 @@ test('an idle worker is woken by a word, rests a quarter of a second without one
   });
 });
 
+test('what comes within the time of gathering is taken together, whatever word comes with it', async (t) => {
+  stopTimers(t);
+  const world = new World({ gatherMs: 50 });
+  world.fill('a', 1);
+  await whileRunning(world, async () => {
+    assert.equal(world.count('a'), 1, 'the first leaves at once');
+    const { length } = world.takes;
+    for (let at = 0; at < 3; at++) {
+      world.fill('a', 1);
+      world.worker.wake();
+      mock.timers.tick(10);
+      await turns();
+    }
+    assert.deepEqual([world.count('a'), world.takes.length], [1, length]);
+    mock.timers.tick(20);
+    await turns();
+    assert.deepEqual([world.count('a'), world.takes.length], [4, length + 1]);
+  });
+});
+
+test('a lane that gave all it was asked for is asked again at once, whatever gathers in the others', async (t) => {
+  stopTimers(t);
+  const world = new World({ gatherMs: 50 });
+  world.fill('a', 5, { most: 2 });
+  world.fill('b', 1, { most: 2 });
+  await whileRunning(world, async () => {
+    assert.deepEqual([world.count('a'), world.count('b')], [5, 1]);
+  });
+});
+
+test('a worker that gathers ends at once', async (t) => {
+  stopTimers(t);
+  const world = new World({ gatherMs: 50 });
+  world.fill('a', 1);
+  await whileRunning(world, async () => assert.equal(world.count('a'), 1));
+});
+
 test('a word that comes while it looks is not lost', async (t) => {
   stopTimers(t);
   const world = new World();

@@ -48,37 +48,42 @@ export class World {
   before: (group: Group<Item>, signal: AbortSignal) => Promise<void> = async () => undefined;
   readonly targets = new Targets({ now: () => this.nowMs, limitOf: (name) => this.limits.get(name) ?? 100 });
   readonly log = memoryLog();
-  readonly worker = new LeaseWorker<Item>(
-    {
-      lanes: async () => {
-        this.looks++;
-        await this.looking();
-        return [...this.lanes.values()].filter(({ id }) => this.waiting.some(({ lane }) => lane === id));
+  readonly worker: LeaseWorker<Item>;
+
+  constructor({ gatherMs = 0 } = {}) {
+    this.worker = new LeaseWorker<Item>(
+      {
+        lanes: async () => {
+          this.looks++;
+          await this.looking();
+          return [...this.lanes.values()].filter(({ id }) => this.waiting.some(({ lane }) => lane === id));
+        },
+        take: async (wants) => {
+          this.takes.push(wants);
+          const open = wants.filter(({ lane }) => lane !== this.hidden);
+          return open.flatMap(({ lane, wanted }) => this.#remove(lane, wanted, false));
+        },
+        takeSuspect: async (lanes) => {
+          await this.suspecting();
+          return lanes.flatMap((lane) => this.#remove(String(lane), 1, true)).slice(0, 1);
+        },
+        laneOf: ({ lane }) => lane,
+        extend: async (items) => {
+          this.extended.push(items);
+          await this.extending;
+        },
+        heartbeatMs: 5,
+        gatherMs,
+        work: async (group, signal) => {
+          await this.before(group, signal);
+          const left = group.items.filter((item) => !this.finished.includes(item));
+          await group.finish(left, async () => this.finished.push(...left));
+          return { done: group.items.length };
+        },
       },
-      take: async (wants) => {
-        this.takes.push(wants);
-        const open = wants.filter(({ lane }) => lane !== this.hidden);
-        return open.flatMap(({ lane, wanted }) => this.#remove(lane, wanted, false));
-      },
-      takeSuspect: async (lanes) => {
-        await this.suspecting();
-        return lanes.flatMap((lane) => this.#remove(String(lane), 1, true)).slice(0, 1);
-      },
-      laneOf: ({ lane }) => lane,
-      extend: async (items) => {
-        this.extended.push(items);
-        await this.extending;
-      },
-      heartbeatMs: 5,
-      work: async (group, signal) => {
-        await this.before(group, signal);
-        const left = group.items.filter((item) => !this.finished.includes(item));
-        await group.finish(left, async () => this.finished.push(...left));
-        return { done: group.items.length };
-      },
-    },
-    { targets: this.targets, now: () => this.nowMs, log: this.log },
-  );
+      { targets: this.targets, now: () => this.nowMs, log: this.log },
+    );
+  }
 
   /** A lane whose target has its name unless the test says otherwise. */
   fill(lane: string, count: number, { targets = [lane], most = 100, isSuspect = false } = {}): void {

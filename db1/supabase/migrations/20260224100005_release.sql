@@ -601,30 +601,32 @@ begin
 end
 $$;
 
--- How many slots of a large pool were free, and where its mark stood, when they were last counted. Lost in a crash, and
--- then counted anew.
+-- How many slots of a large pool were free, and where its mark stood, when they were last counted, and when they are to be
+-- counted again. Lost in a crash, and then counted anew.
 create unlogged table intake.free_counts (
   pool_id text primary key,
   free bigint not null,
   low_order bigint not null,
-  counted_at timestamptz not null
+  due_at timestamptz not null
 );
 
 -- How many slots of a pool with many orders were held, when they were last counted. As free_counts.
 create unlogged table intake.held_counts (
   pool_id text primary key,
   held bigint not null,
-  counted_at timestamptz not null
+  due_at timestamptz not null
 );
 
 -- Promise: how many slots of the pool are free. Up to p_look_at it looks at each, which is exact; beyond that it counts at
--- most every 10 seconds, and in between follows the pool's mark. Second call: the same. Locks: the pool's row of
--- free_counts, when counting.
+-- most every 10 seconds, and in between follows the pool's mark. A count that took long is not repeated for a hundred times as
+-- long: servers ask every two seconds, watched or not, and three million slots take about half a second.
+-- Second call: the same. Locks: the pool's row of free_counts, when counting.
 create function intake.free_slots(p_pool_id text, p_low_order bigint, p_look_at int) returns bigint
 language plpgsql set search_path = ''
 set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   c_count_every constant interval := '10 seconds';
+  v_began constant timestamptz := clock_timestamp();
   v_free bigint;
   v_last intake.free_counts;
 begin
@@ -638,15 +640,15 @@ begin
     return v_free;
   end if;
   select f.* into v_last from intake.free_counts f where f.pool_id = p_pool_id;
-  if v_last.counted_at > clock_timestamp() - c_count_every then
+  if v_last.due_at > v_began then
     return greatest(v_free, v_last.free - greatest(0, p_low_order - v_last.low_order));
   end if;
-  insert into intake.free_counts as f (pool_id, free, low_order, counted_at)
-  select p_pool_id, count(*), p_low_order, clock_timestamp()
+  insert into intake.free_counts as f (pool_id, free, low_order, due_at)
+  select p_pool_id, count(*), p_low_order, clock_timestamp() + greatest(c_count_every, 100 * (clock_timestamp() - v_began))
   from public.inventory_slots s
   where s.pool_id = p_pool_id and s.status = 'AVAILABLE' and s.sale_order >= p_low_order
   on conflict (pool_id) do update set
-    free = excluded.free, low_order = excluded.low_order, counted_at = excluded.counted_at
+    free = excluded.free, low_order = excluded.low_order, due_at = excluded.due_at
   returning f.free into v_free;
   return v_free;
 end
@@ -655,8 +657,8 @@ $$;
 -- Promise: what a buyer may know of a pool: open, not_open, closed or sold_out, and how many slots are left, exact up to
 -- 2000; details is what public.pool_details says. No row for an unknown pool. Second call: the same. Locks: those of
 -- free_slots, or of a rebuild.
--- Definer: as get_claim. A server calls this once a second for each pool that a page shows, so a large pool is counted at
--- most every 10 seconds (intake.free_slots).
+-- Definer: as get_claim. A server calls this once a second for each pool that a page shows, so a large pool is counted
+-- seldom (intake.free_slots).
 create function public.pool_status(p_pool_id text)
 returns table (
   pool_id text, status text, capacity bigint, available bigint, opens_at timestamptz, closes_at timestamptz,

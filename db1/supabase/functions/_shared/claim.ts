@@ -6,7 +6,7 @@ import { ClaimLanes } from './claim_lanes.ts';
 import { actsForAll, findOwn, findSeen, type OwnClaim, type OwnerPorts } from './claim_owner.ts';
 import { HttpError } from './errors.ts';
 import { MissingNames } from './missing_names.ts';
-import { type Clock, type Log, type Metrics, NO_TRACER, type Tracer } from './ports.ts';
+import { type Clock, type Log, type Metrics, NO_TRACER, type Tracer, type Turn } from './ports.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse, type Route, readJson, refuse } from './router.ts';
 import { readTraceparent, type TraceParent, writeTraceparent } from './traceparent.ts';
 
@@ -151,6 +151,7 @@ export interface ClaimPorts extends OwnerPorts {
   readonly log: Log;
   readonly tracer?: Tracer;
   readonly now: Clock;
+  readonly turn?: Turn;
 }
 
 /** The states of public.claim_state in which the slot has gone back on sale. */

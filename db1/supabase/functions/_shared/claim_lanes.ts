@@ -5,7 +5,7 @@ import type { ClaimOutcome, ClaimPorts, ClaimRequest } from './claim.ts';
 import { Coalescer, RETRY } from './coalescer.ts';
 import { mayBeOneMembers } from './failure.ts';
 
-export type LanePorts = Pick<ClaimPorts, 'claimBatch' | 'cellOf' | 'metrics' | 'log' | 'now'>;
+export type LanePorts = Pick<ClaimPorts, 'claimBatch' | 'cellOf' | 'metrics' | 'log' | 'now' | 'turn'>;
 
 /** The only cell has no name. */
 const ONLY_CELL = '';
@@ -55,13 +55,14 @@ export class ClaimLanes {
   }
 
   #addLane(cell: string): Coalescer<ClaimRequest, ClaimOutcome> {
-    const { metrics, log } = this.#ports;
+    const { metrics, log, turn } = this.#ports;
     const lane = new Coalescer<ClaimRequest, ClaimOutcome>(
       (requests, isAside) => this.#flush(requests, isAside, cell),
       {
         ...(this.#maxWaiting !== undefined && { maxWaiting: this.#maxWaiting }),
         keyOf: ({ poolId }) => poolId,
         mayBeOneMembers,
+        ...(turn && { turn }),
         onStuck: (poolId, isStuck) => {
           metrics.count('sluice_claim_pools_stuck', {}, isStuck ? 1 : -1);
           if (isStuck) log.warn('claims of a pool are stuck and go by themselves', { pool_id: poolId });

@@ -56,6 +56,11 @@ export interface LeaseWork<Item> {
   /** How long an idle worker rests when no notice wakes it; IDLE_MS where left out. Each look costs about 1 ms of CPU. */
   readonly idleMs?: number;
   /**
+   * How long items gather after a take that left none behind; left out, the next take follows at once. A steady stream would be
+   * carried in sets of a few items, each with statements of its own.
+   */
+  readonly gatherMs?: number;
+  /**
    * Decides and finishes the items of a group, or hands back what it has not begun when the signal aborts. Throws only where
    * the items cannot be finished: their leases run out, and they come back.
    */
@@ -87,6 +92,8 @@ const FAILURE_MS = 1_000;
 
 interface Round {
   readonly total: number;
+  /** True where every lane that was asked gave less than it was asked for. */
+  readonly isEmptied: boolean;
   readonly groups: readonly Promise<Outcomes>[];
 }
 
@@ -154,9 +161,10 @@ export class LeaseWorker<Item> {
     while (!signal.aborted) {
       this.#isAwake = false;
       try {
-        const { total, groups } = await this.#round(signal);
+        const { total, isEmptied, groups } = await this.#round(signal);
         for (const group of groups) group.then(onGroup, (error: unknown) => this.#tellFailure(error));
         if (total === 0) await this.#rest(this.#work.idleMs ?? IDLE_MS);
+        else if (isEmptied) await this.#gather(signal);
       } catch (error) {
         // The leases run out, and the items come back.
         this.#tellFailure(error);
@@ -182,12 +190,12 @@ export class LeaseWorker<Item> {
   /** Takes what there is room for, and starts a group for each lane. */
   async #round(signal: AbortSignal): Promise<Round> {
     const isFresh = await this.#look();
-    let items = await this.#take();
+    let { items, isEmptied } = await this.#take();
     // Lanes may have got their first item since the last look, and a take may have moved items to other lanes.
     if (items.length === 0 && (!isFresh || this.#lanes.size > 0)) {
       this.#lanesUntilMs = 0;
       await this.#look();
-      items = await this.#take();
+      ({ items, isEmptied } = await this.#take());
     }
     const groups = this.#grouped(items).map((group) => this.#start(group, signal));
     const suspects = await this.#takeSuspect();
@@ -195,7 +203,7 @@ export class LeaseWorker<Item> {
       this.#hasSuspect = true;
       groups.push(this.#start(suspects, signal, () => (this.#hasSuspect = false)));
     }
-    return { total: items.length + suspects.length, groups };
+    return { total: items.length + suspects.length, isEmptied, groups };
   }
 
   /** True when it looked for lanes, false when the last list still holds. */
@@ -210,11 +218,17 @@ export class LeaseWorker<Item> {
     return true;
   }
 
-  async #take(): Promise<readonly Item[]> {
+  async #take(): Promise<{ items: readonly Item[]; isEmptied: boolean }> {
     const open = this.#openLanes();
     const first = open.length === 0 ? 0 : this.#turn++ % open.length;
     const wants = this.#shares([...open.slice(first), ...open.slice(0, first)]);
-    return wants.length === 0 ? [] : this.#work.take(wants);
+    const items = wants.length === 0 ? [] : await this.#work.take(wants);
+    const left = new Map(wants.map(({ lane, wanted }) => [lane, wanted]));
+    for (const item of items) {
+      const lane = this.#work.laneOf(item);
+      left.set(lane, (left.get(lane) ?? 0) - 1);
+    }
+    return { items, isEmptied: [...left.values()].every((wanted) => wanted > 0) };
   }
 
   #openLanes(): Lane[] {
@@ -326,6 +340,21 @@ export class LeaseWorker<Item> {
       leave(held.size);
       hold(-held.size);
     }
+  }
+
+  /** A word does not cut it short: what it is about is taken with the rest. */
+  async #gather(signal: AbortSignal): Promise<void> {
+    const { gatherMs = 0 } = this.#work;
+    if (gatherMs === 0 || signal.aborted) return;
+    await new Promise<void>((resolve) => {
+      const end = (): void => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', end);
+        resolve();
+      };
+      const timer = setTimeout(end, gatherMs);
+      signal.addEventListener('abort', end);
+    });
   }
 
   async #rest(ms: number): Promise<void> {

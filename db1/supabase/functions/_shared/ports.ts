@@ -14,6 +14,9 @@ export interface Log {
 /** Milliseconds since the epoch. */
 export type Clock = () => number;
 
+/** Resolves when the runtime has handed out all that it has received by now. */
+export type Turn = () => Promise<void>;
+
 /** What a runtime counts and times. Names and labels are those of docs/metrics.md. */
 export interface Metrics {
   /** Adds `by`, which is 1 where left out. A gauge may be counted down too. */

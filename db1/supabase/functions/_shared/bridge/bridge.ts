@@ -41,6 +41,11 @@ export interface BridgeOptions {
 
 /** A third of the lease: two heartbeats may fail before it runs out. */
 const HEARTBEATS_PER_LEASE = 3;
+/**
+ * Ten thousand claims a second gather to five hundred messages. A buyer sees a ticket a twentieth of a second later; a message that
+ * finds the worker idle leaves at once.
+ */
+const GATHER_MS = 50;
 /** msg_id holds the lane above this bit (docs/decisions/0019-lanes.md). */
 const LANE_SIZE = 2 ** 40;
 /** A finish that meets a lock is tried so often: with the pauses and the wait for the lock itself, for half of a lease. */
@@ -89,6 +94,7 @@ export class Bridge {
         extend: (messages) => intake.extend(messages, leaseSec),
         heartbeatMs: (leaseSec * 1000) / HEARTBEATS_PER_LEASE,
         ...(idleMs !== undefined && { idleMs }),
+        gatherMs: GATHER_MS,
         work: (group, signal) => this.#carry(group, signal),
       },
       { targets: this.#targets, now, log },

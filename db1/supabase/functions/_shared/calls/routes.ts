@@ -8,7 +8,7 @@ import { HttpError } from '../errors.ts';
 import { toHttpError } from '../failure.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import { callMessage } from '../inbox/message.ts';
-import type { Log, Metrics } from '../ports.ts';
+import type { Log, Metrics, Turn } from '../ports.ts';
 import {
   DELIVERY_MS,
   type HttpRequest,
@@ -44,6 +44,7 @@ export interface CallPorts extends SecretPorts {
   readonly unsigned?: UnsignedLimit | undefined;
   readonly metrics: Metrics;
   readonly log: Log;
+  readonly turn?: Turn;
 }
 
 const MAX_CALL_BYTES = 64 * 1024;
@@ -80,7 +81,7 @@ export class CallRoutes {
       inbox === undefined ? find : (siteId) => inbox.findDoor('site', siteId, () => find(siteId)),
       ports.now,
     );
-    this.#coalescer = createCallRecorder(store);
+    this.#coalescer = createCallRecorder(store, ports.turn);
   }
 
   routes(path = '/call-events'): (Route & { readonly maxBodyBytes: number })[] {

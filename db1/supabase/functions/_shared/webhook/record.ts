@@ -2,6 +2,7 @@
 
 import { Coalescer } from '../coalescer.ts';
 import { type Blame, blameOf, codeOf, mayBeOneMembers } from '../failure.ts';
+import type { Turn } from '../ports.ts';
 import type { Delivery, Recorded, WebhookStore } from './ports.ts';
 
 /** Bodies range from 200 bytes to a megabyte; a larger statement would delay every delivery queued behind it. */
@@ -15,12 +16,13 @@ const UNSTORABLE: ReadonlySet<Blame> = new Set<Blame>(['data', 'size']);
 export class Recorder {
   readonly #coalescer: Coalescer<Delivery, Recorded[]>;
 
-  constructor(record: WebhookStore['record']) {
+  constructor(record: WebhookStore['record'], turn?: Turn) {
     this.#coalescer = new Coalescer((deliveries) => record(deliveries), {
       keyOf: ({ webhookId }) => webhookId,
       mayBeOneMembers,
       weigh: ({ body, events }) => body.length + events.length * EVENT_BYTES,
       maxWeight: MAX_FLUSH_BYTES,
+      ...(turn && { turn }),
     });
   }
 

@@ -7,7 +7,7 @@ import { HttpError } from '../errors.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import { eventMessage } from '../inbox/message.ts';
 import { JsonError } from '../json.ts';
-import type { Log, Metrics, Tracer } from '../ports.ts';
+import type { Log, Metrics, Tracer, Turn } from '../ports.ts';
 import {
   DELIVERY_MS,
   type HttpRequest,
@@ -42,6 +42,7 @@ export interface WebhookPorts extends Pick<InlinePorts, 'runTypescript'>, Secret
   readonly log: Log;
   readonly metrics: Metrics;
   readonly tracer?: Tracer;
+  readonly turn?: Turn;
 }
 
 /** No endpoint takes more. Each has a limit of its own, by default what its provider says it sends. */
@@ -111,7 +112,7 @@ export class WebhookRoutes {
       ENDPOINT_STALE_MS,
     );
     this.#secrets = new Secrets(inbox ? { ...ports, findSecret: inbox.findSecret(ports.findSecret) } : ports);
-    this.#recorder = new Recorder((deliveries) => ports.store.record(deliveries));
+    this.#recorder = new Recorder((deliveries) => ports.store.record(deliveries), ports.turn);
     this.#inline = new Inline(ports);
   }
 
