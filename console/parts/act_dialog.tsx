@@ -19,6 +19,9 @@ interface ActDialogProps {
   onDone(isAll: boolean): void;
 }
 
+/** What an act on a group says where workers were faster: an event that failed is tried again by itself. */
+const NOTHING_LEFT = 'Nothing is left to do.';
+
 function groups(outcomes: readonly Outcome[]): [string, string[]][] {
   const byOutcome = new Map<string, string[]>();
   for (const { id, outcome } of outcomes) byOutcome.set(outcome, [...(byOutcome.get(outcome) ?? []), id]);
@@ -26,7 +29,8 @@ function groups(outcomes: readonly Outcome[]): [string, string[]][] {
 }
 
 function verdictOf(outcomes: readonly Outcome[], isDryRun: boolean): string {
-  if (isDryRun) return 'Dry run: nothing was changed.';
+  if (isDryRun) return outcomes.length === 0 ? `Dry run. ${NOTHING_LEFT}` : 'Dry run: nothing was changed.';
+  if (outcomes.length === 0) return NOTHING_LEFT;
   if (outcomes.every(isDone)) return 'Done.';
   return outcomes.some(isDone) ? 'Not all is done.' : 'Not done.';
 }
@@ -74,7 +78,11 @@ export function ActDialog({ act, ids, onClose, onDone }: ActDialogProps) {
       const isAll = outcomes.every(isDone);
       onDone(isAll);
       const summary = groups(outcomes).map(([outcome, of]) => `${of.length} ${words(outcome)}`);
-      say(`${summary.join(', ')}.`, isAll ? 'good' : 'bad', writtenAt(act, outcomes));
+      say(
+        summary.length === 0 ? NOTHING_LEFT : `${summary.join(', ')}.`,
+        isAll ? 'good' : 'bad',
+        writtenAt(act, outcomes),
+      );
       // Where all is done there is nothing left to read here.
       if (isAll) onClose();
     });

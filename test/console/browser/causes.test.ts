@@ -8,13 +8,27 @@ import { putOnSale } from '../../server/support.ts';
 import { SECRET_NAMES } from '../../webhook/world.ts';
 import { assertAccessible, assertFits } from '../browser_drop/support.ts';
 import { ensureChromium } from '../chromium.ts';
-import { HANDLER, POOL, plantCertificate, plantHandlerBug, plantLostSecret, restartServer } from './plant.ts';
+import {
+  EVENTS,
+  HANDLER,
+  POOL,
+  plantCertificate,
+  plantHandlerBug,
+  plantLostSecret,
+  restartServer,
+} from './plant.ts';
 import { type House, openHouse, picture } from './support.ts';
 
 const chromium = await ensureChromium();
 const skip = 'missing' in chromium && chromium.missing;
 /** The workers' own look at what was mended, with the longest pause of a breaker. */
 const MENDED_MS = 40_000;
+
+async function replay(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Replay…' }).click();
+  await page.getByLabel('Reason', { exact: true }).fill('the handler is mended');
+  await page.getByRole('button', { name: 'Yes, replay' }).click();
+}
 
 describe('the cause of an outage', { skip }, () => {
   let house: House;
@@ -92,17 +106,18 @@ describe('the cause of an outage', { skip }, () => {
     await assertAccessible(page);
     await picture(page, 'issue');
 
-    await planted.mend();
-    await page.getByRole('button', { name: 'Replay…' }).click();
-    await page.getByLabel('Reason', { exact: true }).fill('the handler is mended');
-    await page.getByRole('button', { name: 'Yes, replay' }).click();
-    await page
-      .getByText(/\d replayed/)
-      .first()
-      .waitFor();
+    const late = await house.signIn(new URL(page.url()).pathname);
+    await planted.halt();
+    await replay(page);
+    await page.getByText(`${EVENTS} replayed`).first().waitFor();
+    planted.mend();
     await menu(page, 'Overview');
     await line.waitFor({ state: 'detached', timeout: MENDED_MS });
     await issues.waitFor({ state: 'detached', timeout: MENDED_MS });
+    // A page that was opened before all was well.
+    await replay(late);
+    await late.getByText('Nothing is left to do.').first().waitFor();
+    await late.context().close();
     await page.context().close();
   });
 
