@@ -10,14 +10,15 @@ const SECRET_NAME = /secret|password|token|authorization|key/i;
 const URL_PASSWORD = /(\w+:\/\/[^:/@\s]*:)[^@\s]*@/g;
 
 /** What may be written: no field that names a secret, no password inside an address, errors as text with their cause. */
-function plainer(hasStack: (error: Error) => boolean) {
+function plainer(isTraced: (error: Error) => boolean) {
   return (name: string, value: unknown): unknown => {
     if (SECRET_NAME.test(name) && value !== undefined) return '[hidden]';
     if (typeof value === 'string') return value.replace(URL_PASSWORD, '$1[hidden]@');
     if (typeof value === 'bigint') return value.toString();
     if (!(value instanceof Error)) return value;
     const { code } = value as { code?: unknown };
-    return { error: value.message, code, stack: hasStack(value) ? value.stack : undefined, cause: value.cause };
+    const stack = isTraced(value) ? value.stack : undefined;
+    return { error: value.message, code, stack, cause: value.cause };
   };
 }
 
@@ -25,7 +26,7 @@ function plainer(hasStack: (error: Error) => boolean) {
  * A stack leads to code, so it is for what the code did wrong: every error of level `error`, and a fault of the code at any level. An
  * outage is expected, and its message says all: with stacks, thousands of refused requests bury every other line.
  */
-function hasStack(error: Error, level: Level): boolean {
+function needsStack(error: Error, level: Level): boolean {
   return isFaultOfCode(error) || (level === 'error' && !isUnavailable(error));
 }
 
@@ -38,7 +39,7 @@ export function createLineLog(
   const threshold = LEVELS.indexOf(level);
   const debugEnabled = threshold === 0;
   const at = (own: Level) => {
-    const plain = plainer((error) => debugEnabled || hasStack(error, own));
+    const plain = plainer((error) => debugEnabled || needsStack(error, own));
     return (message: string, fields: Record<string, unknown> = {}): void => {
       if (LEVELS.indexOf(own) < threshold) return;
       write(
