@@ -1,12 +1,12 @@
 import { LETTER_ACTS, RELEASABLE, RELEASE, VOID } from '../lib/acts.ts';
 import { get } from '../lib/api.ts';
 import { plural } from '../lib/format.ts';
-import { poolPlace, searchPlace, ticketPlace } from '../lib/links.ts';
+import { searchPlace, ticketPlace } from '../lib/links.ts';
 import { useLoad } from '../lib/load.ts';
 import { Link } from '../lib/router.tsx';
 import type { ClaimRecord, TimelineEvent } from '../lib/shapes.ts';
 import { ActButtons } from '../parts/bench.tsx';
-import { Card, Facts, Id, Moment, PageHead, User } from '../parts/small.tsx';
+import { Card, Facts, holderFacts, Id, Moment, PageHead } from '../parts/small.tsx';
 import { Await } from '../parts/states.tsx';
 import { letterOf, storySteps } from '../parts/story.ts';
 import { Timeline } from '../parts/timeline.tsx';
@@ -41,14 +41,7 @@ export function Claim({ parameter }: { parameter: string }) {
             <Card title="The claim">
               <Facts
                 facts={[
-                  ['User', <User key="user" id={claim.user_id} />],
-                  ['Vouched for by a token', claim.verified ? 'yes' : 'no'],
-                  [
-                    'Pool',
-                    <Link key="pool" to={poolPlace(claim.pool_id)}>
-                      {claim.pool_id}
-                    </Link>,
-                  ],
+                  ...holderFacts(claim),
                   [
                     'Order',
                     claim.order && (

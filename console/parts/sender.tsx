@@ -1,9 +1,11 @@
-// What webhook endpoints and call sites have in common: secrets by their names, which can be rotated, and a switch.
+// What webhook endpoints and call sites have in common: settings, secrets by their names, which can be rotated, and a switch.
 
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { SenderCalls } from '../lib/senders.ts';
 import { Check, Field } from './fields.tsx';
 import { FormDialog, ReasonDialog, reasonOf } from './form_dialog.tsx';
+import { SaveForm } from './save_form.tsx';
 import { Fault } from './states.tsx';
 import { say } from './toast.tsx';
 
@@ -106,6 +108,29 @@ export function SenderButtons(acts: SenderActs) {
       {shown === 'rotate' && <RotateDialog {...acts} onClose={onClose} />}
       {shown === 'switch' && <SwitchDialog {...acts} onClose={onClose} />}
     </>
+  );
+}
+
+interface SettingsProps extends SenderActs {
+  /** The route that saves them. */
+  do: string;
+  /** What was changed in the form: only that is sent. */
+  changesOf(form: HTMLFormElement): Record<string, unknown>;
+  children: ComponentChildren;
+}
+
+export function SenderSettings({ sender: { name }, audit, calls, onDone, ...form }: SettingsProps) {
+  const submit = async (filled: HTMLFormElement): Promise<void> => {
+    const changes = form.changesOf(filled);
+    if (Object.keys(changes).length === 0) return say('No setting was changed.');
+    await calls.change(changes, reasonOf(filled));
+    say(`The settings of ${name} are saved.`, 'good', audit);
+    onDone();
+  };
+  return (
+    <SaveForm title="Settings" action="Save settings" do={form.do} submit={submit}>
+      {form.children}
+    </SaveForm>
   );
 }
 
