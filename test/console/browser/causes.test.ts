@@ -44,7 +44,7 @@ describe('the cause of an outage', { skip }, () => {
     const page = await house.signIn('/');
     const line = alarm(page, 'certificate');
     await line.waitFor();
-    assert.match(await line.innerText(), /^The hook at 127\.0\.0\.1:\d+ cannot be used: .*certificate/);
+    assert.match(await line.innerText(), /^A hook at 127\.0\.0\.1:\d+ cannot be used: .*certificate/);
     await assertAccessible(page);
     await assertFits(page);
     await picture(page, 'hook');
