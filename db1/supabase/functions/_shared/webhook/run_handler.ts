@@ -108,7 +108,8 @@ const FAULTS_OF_CODE: ReadonlySet<string> = new Set([
 function wordsOf(error: unknown): string {
   const text = textOf(error);
   if (!(error instanceof Error)) return text;
-  if (text === 'fetch failed' && error.cause !== undefined) return `${text}: ${textOf(error.cause)}`;
+  if (text === 'fetch failed' && error.cause !== undefined)
+    return [text, textOf(error.cause)].filter(Boolean).join(': ');
   return FAULTS_OF_CODE.has(error.name) ? `${error.name}: ${text}` : text;
 }
 
