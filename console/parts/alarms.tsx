@@ -5,7 +5,7 @@ import type { Live } from '../lib/live.ts';
 import { Link } from '../lib/router.tsx';
 import type { LiveSample } from '../lib/shapes.ts';
 import { Alarm } from './states.tsx';
-import { Troubles } from './troubles.tsx';
+import { shownOf, Troubles } from './troubles.tsx';
 
 /** How long a database has not answered the server. */
 function downFor({ at }: LiveSample, { away_since = at }: LiveSample['db1']): number {
@@ -43,7 +43,10 @@ export function Alarms({ live, isOverview }: { live: Live; isOverview: boolean }
     refused > 0 && 'The ledger refused deliveries of the inbox.',
     orders?.is_braked && 'Refunds are held back.',
     pastBound > 0 && 'Orders hold seats for longer than they may.',
-    isOverview && (latest?.troubles ?? []).length > 0 && 'A hook, a handler or a secret needs you.',
+    isOverview &&
+      latest !== undefined &&
+      shownOf(latest).length > 0 &&
+      'Something that workers need cannot be used.',
   ];
   return (
     <div class="alarms">

@@ -23,7 +23,7 @@ const FEW = 5;
 /** The most that the API gives at once. */
 const POOLS = 1_000;
 
-/** A hook is known by its host, as workers tell of it. */
+/** Workers tell of a hook by its host alone, and leave alone one address of it: pools with another address there go on. */
 const hostOf = (url: string | null): string | undefined =>
   url !== null && URL.canParse(url) ? new URL(url).host : undefined;
 
@@ -59,7 +59,7 @@ const hintOf = (why: string | null): string =>
 const GOES_ON =
   'Claims wait and lose no attempt. Workers try again by themselves, every 15 seconds or sooner, and there is nothing to replay.';
 
-/** Which pools need the hook is asked only while one is down. */
+/** Which pools call the host is asked only while a hook is down. */
 function PoolsOf({ host }: { host: string }) {
   const { value } = useLoad(`pools of ${host}`, () =>
     get<Page<PoolView>>('/admin/pools', { limit: String(POOLS) }),
@@ -69,7 +69,7 @@ function PoolsOf({ host }: { host: string }) {
   return (
     <>
       {' '}
-      Called by{' '}
+      Pools that call this host:{' '}
       {pools.slice(0, FEW).map(({ pool_id }, index) => (
         <>
           {index > 0 && ', '}
@@ -110,14 +110,14 @@ function LeftAlone({ trouble: { subject, why } }: { trouble: Trouble }) {
   if (subject === 'Stripe')
     return (
       <>
-        <strong>Workers do not reach Stripe{because(why)}.</strong> Checkouts that are to be closed and
-        refunds wait; workers try again by themselves.
+        <strong>Workers do not reach Stripe.</strong> Checkouts that are to be closed and refunds wait;
+        workers try again by themselves.
       </>
     );
   return (
     <>
       <strong>
-        The hook at {subject} cannot be used{because(why)}.
+        A hook at {subject} cannot be used{because(why)}.
       </strong>{' '}
       {GOES_ON}
       <PoolsOf host={subject} />
@@ -138,7 +138,7 @@ function MissingSecret({ trouble: { subject, why } }: { trouble: Trouble }) {
 }
 
 /** The alarm above the page tells of a ledger that is down. */
-const shownOf = ({ troubles, db2 }: LiveSample): readonly Trouble[] =>
+export const shownOf = ({ troubles, db2 }: LiveSample): readonly Trouble[] =>
   (troubles ?? []).filter(({ kind, subject }) => kind === 'secret' || db2.ok || !LEDGER.has(subject));
 
 export function Troubles({ latest }: { latest: LiveSample | undefined }) {
@@ -163,10 +163,10 @@ export function HookTroubles({ pool }: { pool: PoolView }) {
       {troubles
         .filter(({ kind, subject }) => kind === 'breaker' && hosts.includes(subject))
         .map(({ subject, why, since }) => (
-          <Fault key={subject} title={`The hook at ${subject} cannot be used${because(why)}.`}>
-            <p>{hintOf(why)}</p>
+          <Fault key={subject} title={`A hook at ${subject} cannot be used${because(why)}.`}>
+            <p>It may be the address that this pool calls, or another one at that host. {hintOf(why)}</p>
             <p>
-              {GOES_ON} It is so since <Moment at={since} />.
+              {GOES_ON} It has been so since <Moment at={since} />.
             </p>
           </Fault>
         ))}

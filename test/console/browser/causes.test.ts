@@ -58,12 +58,14 @@ describe('the cause of an outage', { skip }, () => {
     const page = await house.signIn('/');
     const line = alarm(page, 'certificate');
     await line.waitFor();
-    assert.match(await line.innerText(), /^The hook at 127\.0\.0\.1:\d+ cannot be used: .*certificate/);
+    assert.match(await line.innerText(), /^A hook at 127\.0\.0\.1:\d+ cannot be used: .*certificate/);
+    await page.getByRole('status').getByText('Something that workers need cannot be used.').waitFor();
     await assertAccessible(page);
     await assertFits(page);
     await picture(page, 'hook');
     await line.getByRole('link', { name: POOL }).click();
     await fault(page).getByText('Renew it at that host.').waitFor();
+    await fault(page).getByText('It may be the address that this pool calls, or another one').waitFor();
     await assertAccessible(page);
     // A pool beside it has no part in it.
     await menu(page, 'Pools');

@@ -318,16 +318,16 @@ function troublesOf(looks: readonly (IntakeLook | LedgerLook | undefined)[]): Li
 
 const MOST_ISSUES = 5;
 
-/** Of several databases. Cells may have the same issue: it is named once. */
+/** Of several databases. Cells may have the same issue: it is named once, and counted once where it is among the newest of each. */
 export function issuesOf(all: readonly (OpenIssues | undefined)[]): OpenIssues | null {
   const known = all.filter((issues) => issues !== undefined);
   if (known.length === 0) return null;
   const newest = known.flatMap((issues) => issues.newest).sort((a, b) => b.seen_ms - a.seen_ms);
+  const named = newest.filter(({ id }, at) => newest.findIndex((one) => one.id === id) === at);
+  const seenTwice = newest.length - named.length;
   return {
-    open: known.reduce((sum, { open }) => sum + open, 0),
-    newest: newest
-      .filter(({ id }, at) => newest.findIndex((one) => one.id === id) === at)
-      .slice(0, MOST_ISSUES),
+    open: known.reduce((sum, { open }) => sum + open, 0) - seenTwice,
+    newest: named.slice(0, MOST_ISSUES),
   };
 }
 

@@ -100,7 +100,8 @@ async function apply(
 function wordsOf(error: unknown): string {
   const text = textOf(error);
   if (!(error instanceof Error)) return text;
-  if (text === 'fetch failed' && error.cause !== undefined) return `${text}: ${textOf(error.cause)}`;
+  if (text === 'fetch failed' && error.cause !== undefined)
+    return [text, textOf(error.cause)].filter(Boolean).join(': ');
   return isFaultOfCode(error) ? `${error.name}: ${text}` : text;
 }
 
