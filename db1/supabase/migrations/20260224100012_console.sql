@@ -1,5 +1,6 @@
 -- CONSOLE: what operators watch and change. Watching must not cost the doors anything, so nothing here counts a table that
--- may be large more than once in 10 seconds, or for more than a hundredth of the time. Between two counts, numbers are estimates.
+-- may be large more than once in 10 seconds, or for more than a hundredth of the time, unless the last count is a minute old
+-- (intake.next_count). Between two counts, numbers are estimates.
 
 -- Promise: how many rows a table has, as the statistics know it. Second call: the same or newer. Locks: none.
 create function intake.estimated_rows(p_table regclass) returns bigint
@@ -77,7 +78,6 @@ create function intake.held_slots(p_pool_id text, p_look_at int) returns bigint
 language plpgsql set search_path = ''
 set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
-  c_count_every constant interval := '10 seconds';
   v_began constant timestamptz := clock_timestamp();
   v_orders int;
   v_held bigint;
@@ -96,7 +96,7 @@ begin
     return v_held;
   end if;
   insert into intake.held_counts as h (pool_id, held, due_at)
-  select p_pool_id, sum(o.seats), clock_timestamp() + greatest(c_count_every, 100 * (clock_timestamp() - v_began)) from public.orders o
+  select p_pool_id, sum(o.seats), intake.next_count(v_began, clock_timestamp()) from public.orders o
   where o.pool_id = p_pool_id and o.hold_until is not null and o.ended_at is null
   on conflict (pool_id) do update set held = excluded.held, due_at = excluded.due_at
   returning h.held into v_held;

@@ -1040,7 +1040,7 @@ begin
 end
 $$;
 
--- RESTORE: what the ledger knows of an order that an intake has forgotten which was restored to an earlier moment. p_purchase is the
+-- RESTORE: what the ledger knows of an order that an intake restored to an earlier moment has forgotten. p_purchase is the
 -- ledger's word about a ticket (public.ticket_purchase there): {order_id, payment_key, tenant, livemode, amount, currency, seats,
 -- reason, is_own}; null of one that no payment bought.
 

@@ -40,6 +40,8 @@ create table audit.issues (
   constraint issue_was_opened check (openings > 0),
   constraint resolved_by_someone_means_resolved check (resolved_by is null or resolved_at is not null)
 );
+-- Servers ask for those that are open with every sample.
+create index issues_open on audit.issues (last_seen_at desc, id) where resolved_at is null;
 
 -- What the owner's address was told, or is to be told: an opening of an issue, or a mark. token names the server that tells it,
 -- until next_attempt_at.
@@ -145,7 +147,7 @@ begin
 end
 $$;
 
--- Promise: how many issues are open as of the last look, and the five of them that were seen last, for a sample. Without their errors: these may
+-- Promise: how many issues are open as of the last look, counted up to 1000, and the five of them that were seen last, for a sample. Without their errors: these may
 -- name a user, and no erasure reaches a sample. Second call: the same, later. Locks: none.
 create function audit.open_issues() returns jsonb
 language sql stable set search_path = '' as $$
@@ -154,6 +156,7 @@ language sql stable set search_path = '' as $$
       'seen_ms', round(extract(epoch from i.last_seen_at) * 1000)) order by i.n) filter (where i.n <= 5), '[]'))
   from (
     select o.*, row_number() over (order by o.last_seen_at desc, o.id) as n from audit.issues o where o.resolved_at is null
+    order by o.last_seen_at desc, o.id limit 1000
   ) i;
 $$;
 
