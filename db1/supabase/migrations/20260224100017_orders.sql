@@ -217,24 +217,23 @@ begin
     set status = 'RESERVED', locked_by = p_request.user_id, locked_at = now()
     from seat s
     where i.ctid = s.tid
+  ),
+  queued as (
+    insert into pgmq.q_intake_queue (msg_id, vt, message) overriding system value
+    select s.msg_id, clock_timestamp(), jsonb_build_object(
+      'claim_id', s.claim_id, 'pool_id', p_pool.pool_id, 'resource_id', s.slot_id, 'user_id', p_request.user_id,
+      'verified', p_request.verified, 'order_id', v_order_id, 'state', 'queued'
+    ) || coalesce(p_request.trace, '{}')
+    from seat s
+    where s.msg_id is not null
   )
-  insert into pgmq.q_intake_queue (msg_id, vt, message) overriding system value
-  select s.msg_id, clock_timestamp(), jsonb_build_object(
-    'claim_id', s.claim_id, 'pool_id', p_pool.pool_id, 'resource_id', s.slot_id, 'user_id', p_request.user_id,
-    'verified', p_request.verified, 'order_id', v_order_id, 'state', 'queued'
-  ) || coalesce(p_request.trace, '{}')
-  from seat s
-  where s.msg_id is not null;
-  if v_is_held then
-    insert into public.orders (
-      order_id, pool_id, user_id, verified, seats, unit_price, currency, tenant, livemode, hold_until, grace_until, trace
-    )
-    values (
-      v_order_id, p_pool.pool_id, p_request.user_id, p_request.verified, cardinality(v_ids), p_rules.price, p_rules.currency,
-      p_rules.payment_tenant, p_rules.payment_livemode, p_pool.hold_until,
-      p_pool.hold_until + make_interval(secs => p_rules.expire_grace_sec), p_request.trace
-    );
-  end if;
+  insert into public.orders (
+    order_id, pool_id, user_id, verified, seats, unit_price, currency, tenant, livemode, hold_until, grace_until, trace
+  )
+  select v_order_id, p_pool.pool_id, p_request.user_id, p_request.verified, cardinality(v_ids), p_rules.price, p_rules.currency,
+    p_rules.payment_tenant, p_rules.payment_livemode, p_pool.hold_until,
+    p_pool.hold_until + make_interval(secs => p_rules.expire_grace_sec), p_request.trace
+  where v_is_held;
   return v_ids;
 end
 $$;
@@ -283,8 +282,14 @@ begin
         raise exception using errcode = 'SL099';
       end if;
       v_ids := intake.write_group(p_pool, v_rules, p_request, v_slots.slot_ids, v_slots.tids);
-      v_answer := intake.group_answer(v_ids[1]);
-      v_answer.outcome := 'claimed';
+      if v_wanted = 1 then
+        v_answer := row(
+          'claimed', v_ids[1], v_one.id, case when p_pool.is_paid then 'held' else 'queued' end, now(), p_pool.hold_until, null
+        )::intake.claim_answer;
+      else
+        v_answer := intake.group_answer(v_ids[1]);
+        v_answer.outcome := 'claimed';
+      end if;
       if v_slots.last_order - p_pool.low_order >= c_reach then
         perform intake.advance_mark(p_pool.pool_id);
       end if;
