@@ -5,14 +5,7 @@ import { words } from '../lib/format.ts';
 import { linkOf, searchPlace } from '../lib/links.ts';
 import { Link } from '../lib/router.tsx';
 import { Facts, Id, Moment } from './small.tsx';
-
-export interface Step {
-  at: string | null;
-  what: string;
-  tone?: 'good' | 'bad' | 'wait';
-  detail?: Readonly<Record<string, unknown>>;
-  note?: ComponentChildren;
-}
+import type { Step } from './story.ts';
 
 const ID = /_id$|_key$|^(subject|event|refund|replayed_from)$/;
 const TIME = /_at$|_until$/;
