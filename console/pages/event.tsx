@@ -8,8 +8,7 @@ import type { EventDetails, EventLinks } from '../lib/shapes.ts';
 import { ActButtons } from '../parts/bench.tsx';
 import { asJson, Card, Chip, Code, Digest, Facts, Id, Moment, PageHead, User } from '../parts/small.tsx';
 import { Await } from '../parts/states.tsx';
-import type { Step } from '../parts/story.ts';
-import { Timeline } from '../parts/timeline.tsx';
+import { type Step, Timeline } from '../parts/timeline.tsx';
 
 const ENDS: Readonly<Record<string, Step['tone']>> = { success: 'good', skipped: 'good', dead_letter: 'bad' };
 

@@ -1,19 +1,19 @@
 // The one timeline: what happened to a claim, its message, its ticket, its order and its money, whichever page tells it. What a step is
 // called, how it looks, and what of it is news.
 
-import type { ComponentChildren } from 'preact';
 import { moneyOf } from '../../db1/supabase/functions/_shared/money.ts';
 import type { TimelineEvent } from '../lib/shapes.ts';
 
-export interface Step {
+/** As the timeline draws it. */
+export interface StoryStep {
   at: string | null;
   what: string;
   tone?: 'good' | 'bad' | 'wait';
-  detail?: Readonly<Record<string, unknown>>;
-  note?: ComponentChildren;
+  detail: Readonly<Record<string, unknown>>;
+  note: string | undefined;
 }
 
-const TONES: Readonly<Record<string, Step['tone']>> = {
+const TONES: Readonly<Record<string, StoryStep['tone']>> = {
   committed: 'good',
   dead_letter: 'bad',
   refused: 'bad',
@@ -104,7 +104,7 @@ export function storySteps(
   timeline: readonly TimelineEvent[],
   known: Readonly<Record<string, unknown>>,
   names: Readonly<Record<string, string>> = {},
-): Step[] {
+): StoryStep[] {
   return timeline.map((event) => {
     const { at, what, detail } = event;
     const currency = detail.currency ?? known.currency;

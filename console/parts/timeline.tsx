@@ -5,7 +5,14 @@ import { words } from '../lib/format.ts';
 import { linkOf, searchPlace } from '../lib/links.ts';
 import { Link } from '../lib/router.tsx';
 import { Facts, Id, Moment } from './small.tsx';
-import type { Step } from './story.ts';
+
+export interface Step {
+  at: string | null;
+  what: string;
+  tone?: 'good' | 'bad' | 'wait';
+  detail?: Readonly<Record<string, unknown>>;
+  note?: ComponentChildren;
+}
 
 const ID = /_id$|_key$|^(subject|event|refund|replayed_from)$/;
 const TIME = /_at$|_until$/;
