@@ -10,10 +10,10 @@ import { endpointCalls } from '../lib/senders.ts';
 import type { EndpointRow } from '../lib/shapes.ts';
 import { Choice, Field, TextField } from '../parts/fields.tsx';
 import { May } from '../parts/may.tsx';
+import { Meanwhile, SecretFault } from '../parts/secret_fault.tsx';
 import {
   ON_OUTAGE,
   SECRET_NAME,
-  SecretFault,
   Secrets,
   type SenderActs,
   SenderButtons,
@@ -210,13 +210,18 @@ export function Endpoint({ parameter: name }: { parameter: string }) {
       <Await loaded={loaded}>
         {(found) => (
           <>
-            <SecretFault fault={found.secret_fault} />
+            <SecretFault fault={found.secret_fault}>
+              <Meanwhile provider={found.provider} endpoint={name} />
+            </SecretFault>
             <Card title="The endpoint">
               <Facts
                 facts={[
                   ['Provider', found.provider],
                   ['Tenant', found.tenant],
-                  ['Secrets', <Secrets key="secrets" names={found.secret_names} />],
+                  [
+                    'Secrets',
+                    <Secrets key="secrets" names={found.secret_names} fault={found.secret_fault} />,
+                  ],
                   ['Id', <Id key="id" value={found.webhook_id} />],
                   ['Added', <Moment key="added" at={found.created_at} />],
                   [

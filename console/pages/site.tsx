@@ -9,9 +9,9 @@ import { siteCalls } from '../lib/senders.ts';
 import type { SiteView } from '../lib/shapes.ts';
 import { Check, Choice, Field } from '../parts/fields.tsx';
 import { May } from '../parts/may.tsx';
+import { SecretFault } from '../parts/secret_fault.tsx';
 import {
   ON_OUTAGE,
-  SecretFault,
   Secrets,
   type SenderActs,
   SenderButtons,
@@ -79,11 +79,14 @@ export function Site({ parameter: id }: { parameter: string }) {
       <Await loaded={loaded}>
         {(found) => (
           <>
-            <SecretFault fault={found.secret_fault} />
+            <SecretFault fault={found.secret_fault}>The site has to send it again.</SecretFault>
             <Card title="The call site">
               <Facts
                 facts={[
-                  ['Secrets', <Secrets key="secrets" names={found.secret_names} />],
+                  [
+                    'Secrets',
+                    <Secrets key="secrets" names={found.secret_names} fault={found.secret_fault} />,
+                  ],
                   ['Signature', found.require_signature ? 'required' : 'not required'],
                   ['Added', <Moment key="added" at={found.created_at} />],
                   [

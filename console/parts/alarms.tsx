@@ -5,7 +5,7 @@ import type { Live } from '../lib/live.ts';
 import { Link } from '../lib/router.tsx';
 import type { LiveSample } from '../lib/shapes.ts';
 import { Alarm } from './states.tsx';
-import { shownOf, Troubles } from './troubles.tsx';
+import { Troubles, troublesSaid } from './troubles.tsx';
 
 /** How long a database has not answered the server. */
 function downFor({ at }: LiveSample, { away_since = at }: LiveSample['db1']): number {
@@ -22,7 +22,7 @@ function Letters({ amount, of, to }: { amount: number; of: string; to: string })
   );
 }
 
-/** Dead letters, hooks and secrets are told on the overview; elsewhere the number beside their page, or that page itself, is enough. */
+/** Dead letters, hooks and secrets are shown on the overview; elsewhere the menu has their number. A reader who hears the page is told everywhere. */
 export function Alarms({ live, isOverview }: { live: Live; isOverview: boolean }) {
   const { latest, connection } = live;
   const letters = latest?.dlq_depth ?? 0;
@@ -38,15 +38,12 @@ export function Alarms({ live, isOverview }: { live: Live; isOverview: boolean }
     latest?.db1.ok === false && 'The intake does not answer.',
     latest?.db2.ok === false && 'The ledger does not answer.',
     away.length > 0 && `Cell ${away.join(', ')} does not answer.`,
+    ...troublesSaid(latest),
     letters + events > 0 && 'There are dead letters.',
     waiting > 0 && 'Deliveries wait in the inbox.',
     refused > 0 && 'The ledger refused deliveries of the inbox.',
     orders?.is_braked && 'Refunds are held back.',
     pastBound > 0 && 'Orders hold seats for longer than they may.',
-    isOverview &&
-      latest !== undefined &&
-      shownOf(latest).length > 0 &&
-      'Something that workers need cannot be used.',
   ];
   return (
     <div class="alarms">

@@ -36,6 +36,17 @@ function aroundOf({ began_at, ended_at }: Mark, of: string | undefined): string 
   });
 }
 
+/** Below charts that show them as lines without a name. */
+export function DashedLines({ marks }: { marks: readonly Mark[] }) {
+  if (marks.every(({ kind }) => kind === 'outage')) return null;
+  return (
+    <p class="hint">
+      A dashed line is something that happened, such as a start, a breaker or what an operator did.{' '}
+      <Link to="/history?range=15m">History names each</Link>
+    </p>
+  );
+}
+
 export function Marks({ marks, of }: { marks: readonly Mark[]; of: string | undefined }) {
   if (marks.length === 0) return <p class="muted">No outage, breaker, failover, deploy, action or alert.</p>;
   return (

@@ -106,10 +106,10 @@ $$;
 
 -- Promise: the slots of up to p_limit pools, those for sale first, or of the one that is named: capacity exact, free as
 -- intake.free_slots, reserved from the orders that wait for their payment (intake.held_slots), the pools of the oldest messages of each lane (intake.messages_by_pool) and of the oldest
--- dead letters (exact up to 1000 each), consumed what is left. A pool whose cache is lost has nulls until a claim rebuilds it: watching does not. Second call: the same.
+-- dead letters (exact up to 1000 each), consumed what is left, waiting its messages on the queue. A pool whose cache is lost has nulls until a claim rebuilds it: watching does not. Second call: the same.
 -- Locks: those of free_slots and held_slots.
 create function intake.pool_levels(p_dlq_depth bigint, p_limit int, p_pool_id text default null)
-returns table (pool_id text, capacity bigint, available bigint, reserved bigint, consumed bigint)
+returns table (pool_id text, capacity bigint, available bigint, reserved bigint, consumed bigint, waiting bigint)
 language plpgsql set search_path = ''
 set enable_seqscan = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
@@ -123,9 +123,9 @@ declare
 begin
   return query
   with held as materialized (
-    select m.pool_id, m.messages as weight from intake.messages_by_pool() m
+    select m.pool_id, m.messages as weight, true as is_message from intake.messages_by_pool() m
     union all
-    select m.pool_id, p_dlq_depth::numeric / count(*) over ()
+    select m.pool_id, p_dlq_depth::numeric / count(*) over (), false
     from (select d.message ->> 'pool_id' as pool_id from pgmq.q_intake_dlq d order by d.msg_id limit 1000) m
   ),
   pool as materialized (
@@ -141,10 +141,11 @@ begin
     order by coalesce(c.is_active, true) desc, 1
     limit p_limit
   )
-  select p.pool_id, p.slots, p.free, r.reserved, p.slots - p.free - r.reserved
+  select p.pool_id, p.slots, p.free, r.reserved, p.slots - p.free - r.reserved, r.waiting
   from pool p
   left join lateral (
-    select least(p.slots - p.free, coalesce(round(sum(h.weight)), 0)::bigint + intake.held_slots(p.pool_id, v_look_at)) as reserved
+    select least(p.slots - p.free, coalesce(round(sum(h.weight)), 0)::bigint + intake.held_slots(p.pool_id, v_look_at)) as reserved,
+      coalesce(round(sum(h.weight) filter (where h.is_message)), 0)::bigint as waiting
     from held h where h.pool_id = p.pool_id
   ) r on p.free is not null;
 end

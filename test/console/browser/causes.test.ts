@@ -17,12 +17,13 @@ import {
   plantLostSecret,
   restartServer,
 } from './plant.ts';
-import { type House, openHouse, picture } from './support.ts';
+import { DESKTOP, type House, openHouse, picture } from './support.ts';
 
 const chromium = await ensureChromium();
 const skip = 'missing' in chromium && chromium.missing;
 /** The workers' own look at what was mended, with the longest pause of a breaker. */
 const MENDED_MS = 40_000;
+const PHONE = { width: 390, height: 800 };
 
 async function replay(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Replay…' }).click();
@@ -41,7 +42,15 @@ describe('the cause of an outage', { skip }, () => {
   const alarm = (page: Page, text: string) => page.locator('.alarm', { hasText: text });
   const fault = (page: Page) => page.locator('main').getByRole('alert');
   const menu = (page: Page, name: string) =>
-    page.getByRole('navigation').getByRole('link', { name, exact: true }).click();
+    page
+      .getByRole('navigation')
+      .getByRole('link', { name: new RegExp(`^${name}`) })
+      .click();
+  /** The menu's number of what cannot be used. */
+  const badge = (page: Page) => page.getByRole('link', { name: 'Overview 1 in trouble' });
+  const status = (page: Page) => page.locator('.alarms').getByRole('status');
+  const checked = (page: Page) =>
+    page.locator('.part', { has: page.getByRole('heading', { name: 'Hooks, handlers and secrets' }) });
 
   it('is not looked for where nothing is wrong', async () => {
     const page = await house.signIn('/');
@@ -49,24 +58,83 @@ describe('the cause of an outage', { skip }, () => {
     await page.getByText('live', { exact: true }).waitFor();
     assert.deepEqual(await page.locator('.alarm').allInnerTexts(), []);
     assert.equal(await page.getByRole('heading', { name: 'Open issues' }).count(), 0);
+    assert.equal(await page.locator('.badge-trouble').count(), 0);
+    assert.equal(await status(page).textContent(), '');
+    await menu(page, 'Health');
+    await checked(page).getByText('all can be used').waitFor();
+    await menu(page, 'Events');
+    await page.getByText('No event yet').waitFor();
+    await page.getByText('The server keeps nothing of a delivery that it refuses').waitFor();
     await page.context().close();
   });
 
-  it('is a certificate: the overview names the hook and why, and its pool what to do', async (t) => {
+  it('is a certificate: the overview names the hook, why and what to do, and its pool which hook it is', async (t) => {
     const planted = await plantCertificate(house);
     t.after(planted.end);
     const page = await house.signIn('/');
     const line = alarm(page, 'certificate');
     await line.waitFor();
     assert.match(await line.innerText(), /^A hook at 127\.0\.0\.1:\d+ cannot be used: .*certificate/);
-    await page.getByRole('status').getByText('Something that workers need cannot be used.').waitFor();
+    assert.match(await line.innerText(), /\. Since \d\d:\d\d:\d\d .*Renew it at that host\./);
+    await line.getByText(`${POOL} (25 claims waiting)`).waitFor();
+    await status(page)
+      .getByText(/^A hook at 127\.0\.0\.1:\d+ cannot be used\.$/)
+      .waitFor();
     await assertAccessible(page);
     await assertFits(page);
     await picture(page, 'hook');
     await line.getByRole('link', { name: POOL }).click();
     await fault(page).getByText('Renew it at that host.').waitFor();
-    await fault(page).getByText('It may be the address that this pool calls, or another one').waitFor();
+    await fault(page).getByText('Now: 25 claims waiting.').waitFor();
+    const address = await page.getByLabel('Validation hook').inputValue();
+    await fault(page).getByText(`The validation hook of this pool is there: ${address}`).waitFor();
+    assert.equal(await fault(page).getByText('it may be another one').count(), 0, 'pools call one address');
+    await fault(page).getByRole('link', { name: 'Go to this setting' }).click();
+    assert.equal(await page.locator('input:focus').getAttribute('name'), 'validation_webhook_url');
     await assertAccessible(page);
+    // A second address at that host: from here on it may be either.
+    await putOnSale(house.db1, 'matinee', 1, { validation_webhook_url: new URL('/other', address).href });
+    await page.reload();
+    await fault(page)
+      .getByText('Pools call several addresses at that host, and it may be another one.')
+      .waitFor();
+    await house.db1.query(
+      `update public.engine_config set validation_webhook_url = null where pool_id = 'matinee'`,
+    );
+    // A claim that waits says so on its page.
+    await page.goto(`${house.url}/claims?pool_id=${POOL}`);
+    await page.locator('.row-link').first().click();
+    await fault(page).getByText('Claims of this pool wait until workers can use it again').waitFor();
+    const note = page.getByText('Only a delivery that failed is an attempt.');
+    for (const end = Date.now() + MENDED_MS; (await note.count()) === 0; await page.waitForTimeout(500)) {
+      assert(Date.now() < end, 'workers did not try the hook again');
+      await page.getByRole('button', { name: 'Refresh' }).click();
+    }
+    await assertAccessible(page);
+    await fault(page).getByRole('link', { name: 'What to do about it' }).click();
+    await page.getByLabel('Dead letter at attempt').waitFor();
+    // Health has it in the same words, and every page has its number.
+    await menu(page, 'Health');
+    await checked(page).getByText(`${POOL} (25 claims waiting)`).waitFor();
+    await checked(page).getByText('down', { exact: true }).waitFor();
+    await badge(page).waitFor();
+    await status(page)
+      .getByText(/A hook at .* cannot be used\./)
+      .waitFor();
+    for (const [viewport, colorScheme] of [
+      [DESKTOP, 'dark'],
+      [PHONE, 'light'],
+      [PHONE, 'dark'],
+    ] as const) {
+      await page.setViewportSize(viewport);
+      await page.emulateMedia({ colorScheme });
+      await assertAccessible(page);
+      await assertFits(page);
+    }
+    await page.getByRole('button', { name: 'Menu 1 in trouble' }).click();
+    await badge(page).waitFor();
+    await page.setViewportSize(DESKTOP);
+    await page.emulateMedia({ colorScheme: 'light' });
     // A pool beside it has no part in it.
     await menu(page, 'Pools');
     await page.getByRole('link', { name: 'healthy' }).click();
@@ -75,6 +143,7 @@ describe('the cause of an outage', { skip }, () => {
     // History remembers the cause as well.
     await menu(page, 'History');
     await page.getByText(/was left alone after failures: .*certificate/).waitFor();
+    await page.getByText('In the charts each is a dashed line').waitFor();
 
     await menu(page, 'Pools');
     await page.getByRole('link', { name: POOL }).click();
@@ -82,6 +151,7 @@ describe('the cause of an outage', { skip }, () => {
     await page.getByRole('button', { name: 'Save rules' }).click();
     await page.getByText('The rules are saved.').waitFor();
     await menu(page, 'Overview');
+    await page.getByText('A dashed line is something that happened').waitFor();
     await line.waitFor({ state: 'detached', timeout: MENDED_MS });
     await page.getByText('nothing waits').first().waitFor({ timeout: MENDED_MS });
     await page.context().close();
@@ -95,6 +165,8 @@ describe('the cause of an outage', { skip }, () => {
     await line.waitFor();
     // The menu counts it, and the overview has it among the open issues.
     await page.locator('.places a[href="/issues"] .badge').waitFor();
+    await badge(page).waitFor();
+    await status(page).getByText(`The handler ${HANDLER} fails event after event.`).waitFor();
     const issues = page.locator('.card', { has: page.getByRole('heading', { name: 'Open issues' }) });
     await issues.getByText(`handler ${HANDLER}`).waitFor();
     await assertAccessible(page);
@@ -131,8 +203,30 @@ describe('the cause of an outage', { skip }, () => {
     assert.match(await line.innerText(), /TWILIO_AUTH_TOKEN is not set/);
     await line.getByRole('link', { name: 'What to do about it' }).click();
     await fault(page).getByText('TWILIO_AUTH_TOKEN is not set.').waitFor();
-    await fault(page).getByText('SLUICE_SECRETS_FILE').waitFor();
+    await fault(page).getByText('The person who runs the servers does').waitFor();
+    await fault(page).getByText("select vault.create_secret('…', 'TWILIO_AUTH_TOKEN');").waitFor();
+    await fault(page).getByText('Twilio tries once more within 15 seconds and then gives up').waitFor();
+    await fault(page).getByText('npx sluice webhooks backfill phones --since …').waitFor();
+    await page.getByText('cannot be used', { exact: true }).waitFor();
+    await badge(page).waitFor();
+    // Before what waits on other days, too.
+    await house.db1.query(
+      `select pgmq.send('intake_dlq', '{"pool_id": "healthy", "user_id": "ann", "reason": "planted", "final_read_ct": 1}')`,
+    );
+    await status(page)
+      .getByText('Deliveries to the endpoint phones are refused. There are dead letters.')
+      .waitFor();
     await assertAccessible(page);
+    await page.getByRole('button', { name: 'Rotate secret…' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('TWILIO_AUTH_TOKEN is not set. Rotating does not mend that').waitFor();
+    assert.equal(await dialog.getByText('stay good').count(), 0);
+    await page.keyboard.press('Escape');
+    await page.setViewportSize(PHONE);
+    await assertFits(page);
+    await page.setViewportSize(DESKTOP);
+    await page.getByRole('link', { name: 'Events' }).last().click();
+    await page.getByText('Deliveries that the server refused are not listed.').waitFor();
 
     await restartServer(house, () => house.lostSecrets.delete(SECRET_NAMES.twilio ?? ''));
     await menu(page, 'Overview');

@@ -13,7 +13,7 @@ export interface IntakeLook {
   readonly dlq_depth: number;
   readonly inbox: InboxLevel;
   readonly orders: OrderLevel;
-  readonly pools: readonly PoolLevel[];
+  readonly pools: readonly LivePool[];
   /** Connections that they hold. */
   readonly bridge_workers: number;
   /** Where there are several: which of them answer. */
@@ -109,6 +109,11 @@ export interface PoolLevel {
   readonly cell?: string;
 }
 
+export interface LivePool extends PoolLevel {
+  /** Its messages on the queue; null while the pool's cache is lost. */
+  readonly waiting: number | null;
+}
+
 /** What public.ledger_sample answers; public.take_sample adds what is optional here. */
 export interface LedgerLook {
   readonly sampled_ms?: number;
@@ -185,7 +190,7 @@ export interface LiveSample {
     readonly is_braked: boolean | null;
   };
   readonly calls_per_sec: number | null;
-  readonly pools: readonly PoolLevel[] | null;
+  readonly pools: readonly LivePool[] | null;
   /** Connections that workers hold; 0 means that no worker runs. */
   readonly workers: { readonly bridge: number | null; readonly webhook: number | null };
   /** What goes on and waits for a person, the oldest first. */
