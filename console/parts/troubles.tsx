@@ -81,14 +81,30 @@ function PoolsOf({ host }: { host: string }) {
   );
 }
 
-function LeftAlone({ trouble: { subject, why } }: { trouble: Trouble }) {
+/** The only open issue of the handler, where these are all that are open; else their list. */
+function issuesPlace(handler: string, issues: LiveSample['issues']): string {
+  const own = (issues?.newest ?? []).filter(({ kind, lane }) => kind === 'event' && lane === handler);
+  const [only] = own;
+  if (only !== undefined && own.length === 1 && issues?.open === issues?.newest.length)
+    return issuePlace(only.id);
+  return `/issues?state=open&lane=${encodeURIComponent(handler)}`;
+}
+
+function LeftAlone({
+  trouble: { subject, why },
+  issues,
+}: {
+  trouble: Trouble;
+  issues: LiveSample['issues'];
+}) {
   const handler = HANDLER.exec(subject)?.[1];
   const commit = COMMIT_FUNCTION.exec(subject)?.[1];
   if (handler !== undefined)
     return (
       <>
-        <strong>The handler {handler} fails event after event.</strong> Its events wait; workers try one now
-        and then. <Link to={`/issues?state=open&lane=${encodeURIComponent(handler)}`}>What it says</Link>
+        <strong>The handler {handler} fails event after event.</strong> Workers try some of its events now
+        and then, and each try counts: after as many as its endpoint allows, an event is a dead letter.{' '}
+        <Link to={issuesPlace(handler, issues)}>What it says</Link>
       </>
     );
   if (commit !== undefined)
@@ -147,7 +163,11 @@ export function Troubles({ latest }: { latest: LiveSample | undefined }) {
     <>
       {shownOf(latest).map((trouble) => (
         <Alarm key={`${trouble.kind} ${trouble.subject}`} tone="bad">
-          {trouble.kind === 'secret' ? <MissingSecret trouble={trouble} /> : <LeftAlone trouble={trouble} />}
+          {trouble.kind === 'secret' ? (
+            <MissingSecret trouble={trouble} />
+          ) : (
+            <LeftAlone trouble={trouble} issues={latest.issues} />
+          )}
         </Alarm>
       ))}
     </>
