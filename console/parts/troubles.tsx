@@ -9,6 +9,7 @@ import { useLive } from '../lib/live.ts';
 import { useLoad } from '../lib/load.ts';
 import { Link } from '../lib/router.tsx';
 import type { LiveSample, PoolView, Trouble } from '../lib/shapes.ts';
+import { FailingHandler } from './failing_handler.tsx';
 import { Card, Moment } from './small.tsx';
 import { Alarm, Fault } from './states.tsx';
 
@@ -81,30 +82,14 @@ function PoolsOf({ host }: { host: string }) {
   );
 }
 
-/** The only open issue of the handler, where these are all that are open; else their list. */
-function issuesPlace(handler: string, issues: LiveSample['issues']): string {
-  const own = (issues?.newest ?? []).filter(({ kind, lane }) => kind === 'event' && lane === handler);
-  const [only] = own;
-  if (only !== undefined && own.length === 1 && issues?.open === issues?.newest.length)
-    return issuePlace(only.id);
-  return `/issues?state=open&lane=${encodeURIComponent(handler)}`;
-}
-
-function LeftAlone({
-  trouble: { subject, why },
-  issues,
-}: {
-  trouble: Trouble;
-  issues: LiveSample['issues'];
-}) {
+function LeftAlone({ trouble: { subject, why } }: { trouble: Trouble }) {
   const handler = HANDLER.exec(subject)?.[1];
   const commit = COMMIT_FUNCTION.exec(subject)?.[1];
   if (handler !== undefined)
     return (
       <>
-        <strong>The handler {handler} fails event after event.</strong> Workers try some of its events now
-        and then, and each try counts: after as many as its endpoint allows, an event is a dead letter.{' '}
-        <Link to={issuesPlace(handler, issues)}>What it says</Link>
+        <strong>The handler {handler} fails event after event.</strong>{' '}
+        <FailingHandler handler={handler} />
       </>
     );
   if (commit !== undefined)
@@ -163,11 +148,7 @@ export function Troubles({ latest }: { latest: LiveSample | undefined }) {
     <>
       {shownOf(latest).map((trouble) => (
         <Alarm key={`${trouble.kind} ${trouble.subject}`} tone="bad">
-          {trouble.kind === 'secret' ? (
-            <MissingSecret trouble={trouble} />
-          ) : (
-            <LeftAlone trouble={trouble} issues={latest.issues} />
-          )}
+          {trouble.kind === 'secret' ? <MissingSecret trouble={trouble} /> : <LeftAlone trouble={trouble} />}
         </Alarm>
       ))}
     </>
