@@ -216,12 +216,10 @@ export const RELEASE: Act = {
 export const RELEASABLE: ReadonlySet<string> = new Set(['held', 'queued', 'validated']);
 
 /** While a handler fails event after event, as far as workers know: it may be mended, and not tried since. */
-export const cautious = (acts: readonly Act[], handler: string): readonly Act[] =>
-  acts.map((act) =>
-    act.verb === 'Replay'
-      ? { ...act, caution: `${handler} failed at its last try: what you replay fails again until it is mended.` }
-      : act,
-  );
+export function cautious(acts: readonly Act[], handler: string): readonly Act[] {
+  const caution = `${handler} failed at its last try: what you replay fails again until it is mended.`;
+  return acts.map((act) => (act.verb === 'Replay' ? { ...act, caution } : act));
+}
 
 /** On an issue as a whole. What its failures become is told one by one; what is written down is that of the issue. */
 export function issueActs({ id, kind, state }: Issue): readonly Act[] {

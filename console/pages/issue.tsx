@@ -134,7 +134,9 @@ export function Issue({ parameter }: { parameter: string }) {
                 <>
                   <h3>Which they are</h3>
                   <p>
-                    {examplePlace(issue) && <Link to={examplePlace(issue) ?? ''}>The one that failed last</Link>}
+                    {examplePlace(issue) && (
+                      <Link to={examplePlace(issue) ?? ''}>The one that failed last</Link>
+                    )}
                     {examplePlace(issue) && allPlace(issue) && ' · '}
                     {allPlace(issue) && <Link to={allPlace(issue) ?? ''}>All of them</Link>}
                   </p>

@@ -2,8 +2,8 @@
 -- failed or are dead letters, by their handler, and questions of the outbox that the intake can never be told, by their tenant.
 
 -- One row for each kind of failure that was seen. failures and dead_letters are how many there are now, as of the last look;
--- example_id is the newest of them, and example_error what it says, kept when it has gone round again. It is open until it is resolved: by an operator (resolved_by), or because nothing is left of it.
--- One that comes back is opened again (openings).
+-- example_id is the newest of them, and example_error what it says, kept when it has gone round again. It is open until it is resolved:
+-- by an operator (resolved_by), or because nothing is left of it. One that comes back is opened again (openings).
 create table audit.issues (
   id uuid primary key,
   kind text not null,
