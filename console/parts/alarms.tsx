@@ -14,10 +14,11 @@ function downFor({ at }: LiveSample, { away_since = at }: LiveSample['db1']): nu
 
 function Letters({ amount, of, to }: { amount: number; of: string; to: string }) {
   if (amount === 0) return null;
+  const them = amount === 1 ? 'it' : 'them';
   return (
     <Alarm tone="warn">
-      <strong>{plural(amount, 'dead letter')}</strong> of {of} will not succeed by retrying.{' '}
-      <Link to={to}>Look at them</Link>
+      <strong>{plural(amount, 'dead letter')}</strong> of {of}. Workers do not try {them} again: replay{' '}
+      {them} when the cause is mended. <Link to={to}>Look at them</Link>
     </Alarm>
   );
 }

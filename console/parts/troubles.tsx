@@ -20,6 +20,7 @@ import {
   targetOf,
   titleOf,
 } from '../lib/troubles.ts';
+import { FailingHandler } from './failing_handler.tsx';
 import { Card, Chip, Moment } from './small.tsx';
 import { Alarm, Fault } from './states.tsx';
 
@@ -73,12 +74,7 @@ function Remedy({ trouble }: { trouble: Trouble }) {
   const { what, name } = targetOf(trouble);
   switch (what) {
     case 'handler':
-      return (
-        <>
-          Its events wait; workers try one now and then.{' '}
-          <Link to={`/issues?state=open&lane=${encodeURIComponent(name)}`}>What it says</Link>
-        </>
-      );
+      return <FailingHandler handler={name} />;
     case 'function':
       return <>{GOES_ON}</>;
     case 'ledger':

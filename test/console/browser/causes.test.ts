@@ -8,6 +8,7 @@ import { putOnSale } from '../../server/support.ts';
 import { SECRET_NAMES } from '../../webhook/world.ts';
 import { assertAccessible, assertFits } from '../browser_drop/support.ts';
 import { ensureChromium } from '../chromium.ts';
+import { onLedger } from './deliveries.ts';
 import {
   EVENTS,
   HANDLER,
@@ -23,13 +24,43 @@ const chromium = await ensureChromium();
 const skip = 'missing' in chromium && chromium.missing;
 /** The workers' own look at what was mended, with the longest pause of a breaker. */
 const MENDED_MS = 40_000;
-const PHONE = { width: 390, height: 800 };
+const NARROW = { width: 390, height: 800 };
 
 async function replay(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Replay…' }).click();
   await page.getByLabel('Reason', { exact: true }).fill('the handler is mended');
   await page.getByRole('button', { name: 'Yes, replay' }).click();
 }
+
+const caution = `${HANDLER} failed at its last try: what you replay fails again until it is mended.`;
+
+/** Another event of the handler, which failed in another way. */
+const addFault = (house: House) =>
+  onLedger(house, (db2) =>
+    db2.query(
+      `insert into public.webhook_events (webhook_id, provider, event_id, event_type, status, error, payload)
+       select webhook_id, provider, 'evt_other', event_type, 'dead_letter', 'another fault', '{}'
+       from public.webhook_events where event_id = 'evt_1QhZ9wM1'`,
+    ),
+  );
+const endFault = (house: House) =>
+  onLedger(house, (db2) =>
+    db2.query(`update public.webhook_events set status = 'skipped' where event_id = 'evt_other'`),
+  );
+
+/** Those two events of the handler have failed so often; their ids. */
+const withAttempts = (house: House, ...attempts: readonly [number, number]): Promise<string[]> =>
+  onLedger(house, (db2) =>
+    Promise.all(
+      attempts.map(async (many, index) => {
+        const { rows } = await db2.query(
+          `update public.webhook_events set status = 'failed', attempts = $1, next_attempt_at = now() where event_id = $2 returning id`,
+          [many, `evt_1QhZ9wM${index + 1}`],
+        );
+        return String(rows[0].id);
+      }),
+    ),
+  );
 
 describe('the cause of an outage', { skip }, () => {
   let house: House;
@@ -123,8 +154,8 @@ describe('the cause of an outage', { skip }, () => {
       .waitFor();
     for (const [viewport, colorScheme] of [
       [DESKTOP, 'dark'],
-      [PHONE, 'light'],
-      [PHONE, 'dark'],
+      [NARROW, 'light'],
+      [NARROW, 'dark'],
     ] as const) {
       await page.setViewportSize(viewport);
       await page.emulateMedia({ colorScheme });
@@ -170,8 +201,16 @@ describe('the cause of an outage', { skip }, () => {
     const issues = page.locator('.card', { has: page.getByRole('heading', { name: 'Open issues' }) });
     await issues.getByText(`handler ${HANDLER}`).waitFor();
     await assertAccessible(page);
-    await line.getByRole('link', { name: 'What it says' }).click();
-    await page.getByRole('link', { name: 'customer.created' }).click();
+    assert.match(await line.innerText(), /each try counts: after as many as its endpoint allows/);
+    // Of two issues it leads to their list, of one to its page.
+    const says = (href: string) => line.locator(`a[href^="${href}"]`, { hasText: 'What it says' });
+    await addFault(house);
+    await says('/issues?state=open&lane=').waitFor();
+    await endFault(house);
+    await says('/issues/').click();
+    const title = `${HANDLER} fails on customer.created`;
+    await page.getByRole('heading', { level: 1, name: title }).waitFor();
+    assert.equal(await page.title(), `${title} · Sluice`);
     await page
       .getByText("TypeError: Cannot read properties of undefined (reading 'email')")
       .first()
@@ -179,16 +218,53 @@ describe('the cause of an outage', { skip }, () => {
     await page.getByText(`The handler ${HANDLER} says this`).waitFor();
     await assertAccessible(page);
     await picture(page, 'issue');
+    const issuePath = new URL(page.url()).pathname;
+    await page.getByRole('link', { name: 'What happened at that time' }).click();
+    await page.getByText(new RegExp(`handler ${HANDLER} was left alone`)).waitFor();
+    await page.goBack();
 
-    const late = await house.signIn(new URL(page.url()).pathname);
+    // A replay would fail again, and the plan leads to what it would replay.
+    await page.getByRole('button', { name: 'Replay…' }).click();
+    await page.getByRole('dialog').getByText(caution).waitFor();
+    await page.getByRole('button', { name: 'Dry run' }).click();
+    const planned = page.getByRole('dialog').locator('a[href^="/events/"]');
+    await planned.first().waitFor();
+    await assertAccessible(page);
+    await page.setViewportSize(NARROW);
+    await assertFits(page);
+    await page.setViewportSize(DESKTOP);
+    await planned.first().focus();
+    await page.keyboard.press('Enter');
+    await page.getByText(/tried \d times? of 5/).waitFor();
+    await page.locator('.facts').getByText(HANDLER, { exact: true }).waitFor();
+    assert.match(await page.title(), /^customer\.created evt_1QhZ9wM\d · Sluice$/);
+    await page.getByRole('button', { name: 'Replay…' }).click();
+    await page.getByRole('dialog').getByText(caution).waitFor();
+
+    const late = await house.signIn(issuePath);
     await planted.halt();
+    const [last, other] = await withAttempts(house, 4, 3);
+    await page.goto(`${house.url}/events/${last}`);
+    await page.getByText('tried 4 times of 5').waitFor();
+    await page.getByText('The next failure makes it a dead letter.').waitFor();
+    await assertAccessible(page);
+    await page.goto(`${house.url}/events/${other}`);
+    await page.getByText('tried 3 times of 5').waitFor();
+    assert.equal(await page.getByText('makes it a dead letter').count(), 0);
+    await page.goto(house.url + issuePath);
     await replay(page);
     await page.getByText(`${EVENTS} replayed`).first().waitFor();
+    await page.locator('.chip', { hasText: 'resolved' }).waitFor();
+    await page.getByRole('heading', { name: 'Example' }).waitFor();
     planted.mend();
     await menu(page, 'Overview');
     await line.waitFor({ state: 'detached', timeout: MENDED_MS });
     await issues.waitFor({ state: 'detached', timeout: MENDED_MS });
     // A page that was opened before all was well.
+    await late.getByRole('button', { name: 'Replay…' }).click();
+    await late.getByText('All that failed alike goes round again').waitFor();
+    assert.equal(await late.getByText(caution).count(), 0);
+    await late.keyboard.press('Escape');
     await replay(late);
     await late.getByText('Nothing is left to do.').first().waitFor();
     await late.context().close();
@@ -222,7 +298,7 @@ describe('the cause of an outage', { skip }, () => {
     await dialog.getByText('TWILIO_AUTH_TOKEN is not set. Rotating does not mend that').waitFor();
     assert.equal(await dialog.getByText('stay good').count(), 0);
     await page.keyboard.press('Escape');
-    await page.setViewportSize(PHONE);
+    await page.setViewportSize(NARROW);
     await assertFits(page);
     await page.setViewportSize(DESKTOP);
     await page.getByRole('link', { name: 'Events' }).last().click();

@@ -1,7 +1,7 @@
 -- Dead letters that failed alike are one issue: of one pool, kind of end and shape of the error. It is resolved by a replay, and
 -- opened again when it comes back.
 begin;
-select plan(32);
+select plan(33);
 
 select tests.empty_queues();
 delete from pgmq.q_event_inbox_dlq;
@@ -94,6 +94,10 @@ select results_eq(
   $$ values ('replayed', 2) $$, 'a replay sends all of it round again'
 );
 select is(pg_temp.issues('p_lane => ''gig'', p_type => ''max_retries'''), 'claim | gig | max_retries | status # | 0 | resolved', 'and resolves it');
+select matches(
+  (select i.example_error from public.issue_list(p_lane => 'gig', p_type => 'max_retries') i), '^max_retries: status 50[03]$',
+  'its example keeps its words'
+);
 select results_eq(
   $$ select actor, reason, details -> 'outcomes' from audit.audit_logs where action = 'issue_replay' $$,
   $$ values ('ann', 'the hook is mended', '{"replayed": 2}'::jsonb) $$, 'with one row in the log, beside those of the letters'

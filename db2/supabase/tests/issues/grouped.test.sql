@@ -1,7 +1,7 @@
 -- Failures and dead letters that are alike are one issue: of one handler, type and shape of the error. It can be replayed whole, and
 -- its events are found by its own words.
 begin;
-select plan(18);
+select plan(19);
 
 select is(
   audit.error_shape('payment pi_3Mtw is known in usd of user ann@7, not in usd of user bob@example.com'),
@@ -78,6 +78,10 @@ select results_eq(
 select is(
   (select i.state || ' by ' || i.resolved_by from public.issue_list(p_type => 'order.paid') i where i.error = 'order # is not known'),
   'resolved by ann', 'which resolves it'
+);
+select is(
+  (select i.example_error from public.issue_list(p_type => 'order.paid') i where i.error = 'order # is not known'), 'order 19 is not known',
+  'and its example keeps its words'
 );
 update public.webhook_events set status = 'failed', attempts = 1, error = 'order 17 is not known', last_attempt_at = clock_timestamp(),
   next_attempt_at = now() where event_id = 'e1';
