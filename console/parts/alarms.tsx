@@ -17,8 +17,8 @@ function Letters({ amount, of, to }: { amount: number; of: string; to: string })
   const them = amount === 1 ? 'it' : 'them';
   return (
     <Alarm tone="warn">
-      <strong>{plural(amount, 'dead letter')}</strong> of {of}. Workers do not try {them} again: replay{' '}
-      {them} when the cause is mended. <Link to={to}>Look at them</Link>
+      <strong>{plural(amount, 'dead letter')}</strong> of {of}. Workers do not try {them} again: replay {them}{' '}
+      when the cause is mended. <Link to={to}>Look at them</Link>
     </Alarm>
   );
 }
