@@ -206,9 +206,6 @@ begin
       v_usual := array(select r from unnest(v_usual) r where intake.gate_for(v_pool, r) is null);
       v_usual := intake.requests_within_limits(v_pool, v_usual);
     end if;
-    if v_pool.is_paid then
-      v_usual := array(select r from unnest(v_usual) r where r.verified or r.secret_hash is not null);
-    end if;
     v_slots := intake.pick_slots(p_pool_id, v_pool.low_order, cardinality(v_usual));
     if v_pool.is_paid then
       v_answers := intake.hold_slots(v_pool, v_usual, v_slots.slot_ids, v_slots.tids);

@@ -176,7 +176,6 @@ $$;
 -- Second call: unique_violation. Locks: claims → slots → messages.
 create function intake.write_group(
   p_pool intake.pool_gates,
-  p_rules public.engine_config,
   p_request intake.claim_request,
   p_slot_ids uuid[],
   p_tids tid[],
@@ -230,9 +229,9 @@ begin
   insert into public.orders (
     order_id, pool_id, user_id, verified, seats, unit_price, currency, tenant, livemode, hold_until, grace_until, trace
   )
-  select v_order_id, p_pool.pool_id, p_request.user_id, p_request.verified, cardinality(v_ids), p_rules.price, p_rules.currency,
-    p_rules.payment_tenant, p_rules.payment_livemode, p_pool.hold_until,
-    p_pool.hold_until + make_interval(secs => p_rules.expire_grace_sec), p_request.trace
+  select v_order_id, p_pool.pool_id, p_request.user_id, p_request.verified, cardinality(v_ids), (p_pool.terms).unit_price,
+    (p_pool.terms).currency, (p_pool.terms).tenant, (p_pool.terms).livemode, p_pool.hold_until,
+    p_pool.hold_until + make_interval(secs => (p_pool.terms).grace_sec), p_request.trace
   where v_is_held;
   return v_ids;
 end
@@ -249,18 +248,14 @@ set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bit
 declare
   c_reach constant int := 1000;
   v_wanted int := coalesce(p_request.quantity, 1);
-  v_rules public.engine_config;
   v_one record;
   v_slots record;
   v_ids uuid[];
   v_answer intake.claim_answer;
 begin
-  select c.* into v_rules from public.engine_config c where c.pool_id = p_pool.pool_id;
   v_answer.outcome := case
     when p_pool.is_paid and not p_request.verified and p_request.secret_hash is null then 'secret_required'
-    when v_wanted > coalesce(v_rules.max_quantity, 1) then 'quantity_refused'
-    -- The rules have changed since the pool was looked at.
-    when p_pool.is_paid and v_rules.confirm_by <> 'payment' then 'busy'
+    when v_wanted > p_pool.max_quantity then 'quantity_refused'
   end;
   while v_answer.outcome is null loop
     if v_wanted = 1 then
@@ -281,7 +276,7 @@ begin
       if cardinality(v_slots.slot_ids) < v_wanted then
         raise exception using errcode = 'SL099';
       end if;
-      v_ids := intake.write_group(p_pool, v_rules, p_request, v_slots.slot_ids, v_slots.tids);
+      v_ids := intake.write_group(p_pool, p_request, v_slots.slot_ids, v_slots.tids);
       if v_wanted = 1 then
         v_answer := row(
           'claimed', v_ids[1], v_one.id, case when p_pool.is_paid then 'held' else 'queued' end, now(), p_pool.hold_until, null
@@ -337,8 +332,7 @@ end
 $$;
 
 -- Promise: as intake.take_slots, in a pool that is paid for: claims are held, each with an order of its own, and no message is
--- written. Answers none also where the pool's rules have changed since it was looked at. Second call with the same requests: no
--- answer. Locks: claims in the order of their requests → slots.
+-- written. A request that is neither verified nor has a secret gets no answer here. Second call with the same requests: no answer. Locks: claims in the order of their requests → slots.
 create function intake.hold_slots(
   p_pool intake.pool_gates,
   p_requests intake.claim_request[],
@@ -353,15 +347,13 @@ declare
   v_answers intake.numbered_answer[];
 begin
   with pair as materialized (
-    select (v_begin || substr(gen_random_uuid()::text, 19))::uuid as claim_id, c.price, c.currency, c.payment_tenant,
-      c.payment_livemode, p_pool.hold_until + make_interval(secs => c.expire_grace_sec) as grace_until, t.*
-    from public.engine_config c
-    cross join rows from (unnest(p_slot_ids), unnest(p_tids), unnest(p_requests)) as t (
+    select (v_begin || substr(gen_random_uuid()::text, 19))::uuid as claim_id, t.*
+    from rows from (unnest(p_slot_ids), unnest(p_tids), unnest(p_requests)) as t (
       slot_id, tid,
       ordinal, user_id, request_id, request_key, verified, trusted, guest, secret_hash, address, challenge, difficulty, quantity,
       trace
     )
-    where c.pool_id = p_pool.pool_id and c.confirm_by = 'payment' and t.slot_id is not null
+    where t.slot_id is not null and (t.verified or t.secret_hash is not null)
   ),
   claimed as (
     insert into public.claims (
@@ -377,8 +369,9 @@ begin
     insert into public.orders (
       order_id, pool_id, user_id, verified, seats, unit_price, currency, tenant, livemode, hold_until, grace_until, trace
     )
-    select p.claim_id, p_pool.pool_id, p.user_id, p.verified, 1, p.price, p.currency, p.payment_tenant, p.payment_livemode,
-      p_pool.hold_until, p.grace_until, p.trace
+    select p.claim_id, p_pool.pool_id, p.user_id, p.verified, 1, (p_pool.terms).unit_price, (p_pool.terms).currency,
+      (p_pool.terms).tenant, (p_pool.terms).livemode, p_pool.hold_until,
+      p_pool.hold_until + make_interval(secs => (p_pool.terms).grace_sec), p.trace
     from pair p
   ),
   reserved as (
@@ -786,7 +779,7 @@ begin
       return 'sold_out';
     end if;
     begin
-      perform intake.write_group(v_pool, null, v_request, v_slots.slot_ids, v_slots.tids, p_order.order_id, v_old.ids);
+      perform intake.write_group(v_pool, v_request, v_slots.slot_ids, v_slots.tids, p_order.order_id, v_old.ids);
       return null;
     exception
       -- A slot that a person put on sale while a claim held it: the cache is put right, and others are looked for.

@@ -1,6 +1,6 @@
 -- In a pool that is paid for a claim is held: with an order, without a message, and only for a buyer who can be known again.
 begin;
-select plan(19);
+select plan(20);
 
 select tests.paid_pool('show', 6);
 select tests.ask('show', 'ann', 1, 'r1');
@@ -80,6 +80,15 @@ select results_eq(
 );
 select is(
   (select count(*) from public.orders where pool_id = 'show'), 6::bigint, 'a request that is refused has no order'
+);
+
+select tests.paid_pool('last', 1);
+select results_eq(
+  $$ select user_id, outcome from public.claim_batch(
+       '{last,last}', '{eve,ann}', '{l1,l2}', '{f,f}', p_proofs => '[{"address": "10.0.0.1"}, {"secret_hash": "00ff"}]')
+     join (values (1, 'eve'), (2, 'ann')) u (ordinal, user_id) using (ordinal) order by ordinal $$,
+  $$ values ('eve', 'secret_required'), ('ann', 'claimed') $$,
+  'a request without a secret takes the last slot from no other of its batch'
 );
 
 select * from finish();
