@@ -80,7 +80,13 @@ const HOLE_STEPS = 4;
 const LEAST_HOLE_MS = 12_000;
 const holeMs = (stepSec: number): number => Math.max(LEAST_HOLE_MS, HOLE_STEPS * stepSec * 1_000);
 
-type Values = Record<string, number | null>;
+type Values = Readonly<Record<string, number | null>>;
+
+/** The numbers of a database at a time, and how fast its counters grew since the time before. */
+interface Step {
+  readonly values: Values;
+  readonly rates: Rates;
+}
 
 /** How the numbers of several cells become one. */
 const SUMMED = new Set([
@@ -114,7 +120,7 @@ export function historyOf(asked: readonly Asked[], window: Window, of?: string):
     db2: outagesOf(marks, ledger === undefined ? [] : [ledger.name]),
   };
   const times = timesOf(db1, db2, window);
-  const rows = times.map((at) => rowOf(at, numbersAt(db1, at, stepSec), numbersAt(db2, at, stepSec), away));
+  const rows = times.map((at) => rowOf(at, stepAt(db1, at, stepSec), stepAt(db2, at, stepSec), away));
   return {
     from: new Date(fromMs).toISOString(),
     to: new Date(toMs).toISOString(),
@@ -140,13 +146,16 @@ function partsOf(asked: readonly Asked[]): string[] {
 }
 
 /** By time. A cell that has no row at a time counts as it was last, so that sums do not jump. */
-function joined(cells: readonly (readonly NumbersRow[])[], stepSec: number): Map<number, Values> {
+function joined(cells: readonly (readonly NumbersRow[])[], stepSec: number): Map<number, Step> {
+  const [only, ...others] = cells;
+  if (only !== undefined && others.length === 0)
+    return withRates(new Map(only.map((row) => [row.at, row])), holeMs(stepSec));
   const times = [...new Set(cells.flatMap((rows) => rows.map(({ at }) => at)))].sort((a, b) => a - b);
   const maps = cells.map((rows) => new Map(rows.map((row) => [row.at, row])));
   const last: (NumbersRow | undefined)[] = cells.map(() => undefined);
   const result = new Map<number, Values>();
   for (const at of times) {
-    const values: Values = {};
+    const values: Record<string, number | null> = {};
     for (const [index, map] of maps.entries()) {
       const row = map.get(at) ?? last[index];
       last[index] = row;
@@ -163,26 +172,27 @@ function joined(cells: readonly (readonly NumbersRow[])[], stepSec: number): Map
   return withRates(result, holeMs(stepSec));
 }
 
-/** Of each counter, how fast it grew since the row before. */
-const COUNTERS: Readonly<Record<string, string>> = {
-  enqueued: 'claims_per_sec',
-  drained: 'drain_per_sec',
-  tickets: 'commits_per_sec',
-  recorded: 'webhooks_per_sec',
-  calls: 'calls_per_sec',
-};
+type Rates = ReturnType<typeof ratesOf>;
 
-function withRates(rows: Map<number, Values>, hole: number): Map<number, Values> {
+/** Of each counter, how fast it grew; of one that this database does not have, null. */
+const ratesOf = (now: Values, then: Values, ms: number) => ({
+  claims_per_sec: rateOf(now.enqueued, then.enqueued, ms),
+  drain_per_sec: rateOf(now.drained, then.drained, ms),
+  commits_per_sec: rateOf(now.tickets, then.tickets, ms),
+  webhooks_per_sec: rateOf(now.recorded, then.recorded, ms),
+  calls_per_sec: rateOf(now.calls, then.calls, ms),
+});
+const NO_RATES = ratesOf({}, {}, 1);
+
+function withRates(rows: ReadonlyMap<number, Values>, hole: number): Map<number, Step> {
+  const steps = new Map<number, Step>();
   let before: { at: number; values: Values } | undefined;
   for (const [at, values] of rows) {
-    for (const [counter, rate] of Object.entries(COUNTERS))
-      values[rate] =
-        before !== undefined && at - before.at <= hole
-          ? rateOf(values[counter], before.values[counter], at - before.at)
-          : null;
+    const ms = at - (before?.at ?? at);
+    steps.set(at, { values, rates: before && ms <= hole ? ratesOf(values, before.values, ms) : NO_RATES });
     before = { at, values };
   }
-  return rows;
+  return steps;
 }
 
 /** Never negative: a counter that went back was reset, by a crash or by hand. */
@@ -193,8 +203,8 @@ function rateOf(now: number | null | undefined, then: number | null | undefined,
 
 /** A step that has not ended says too little, but for the shortest. */
 function timesOf(
-  db1: ReadonlyMap<number, Values>,
-  db2: ReadonlyMap<number, Values>,
+  db1: ReadonlyMap<number, Step>,
+  db2: ReadonlyMap<number, Step>,
   { fromMs, toMs, nowMs, stepSec }: Window,
 ): number[] {
   const isOver = (at: number): boolean => stepSec <= 2 || at + stepSec * 1_000 <= nowMs;
@@ -204,42 +214,44 @@ function timesOf(
 }
 
 /** A sample that came late falls into the next step: one step without a row is as the one before. */
-function numbersAt(rows: ReadonlyMap<number, Values>, at: number, stepSec: number): Values | undefined {
-  return rows.get(at) ?? rows.get(at - stepSec * 1_000);
+function stepAt(steps: ReadonlyMap<number, Step>, at: number, stepSec: number): Step | undefined {
+  return steps.get(at) ?? steps.get(at - stepSec * 1_000);
 }
+
+const NOTHING: Step = { values: {}, rates: NO_RATES };
 
 function rowOf(
   at: number,
-  intake: Values | undefined,
-  ledger: Values | undefined,
+  intake: Step | undefined,
+  ledger: Step | undefined,
   away: Readonly<Record<'db1' | 'db2', readonly Span[]>>,
 ): HistoryRow {
   const isUp = (side: 'db1' | 'db2'): boolean => !away[side].some(([from, to]) => at >= from && at < to);
   const [db1_ok, db2_ok] = [isUp('db1'), isUp('db2')];
-  const of = (values: Values | undefined, isKnown: boolean, name: string): number | null =>
-    isKnown ? (values?.[name] ?? null) : null;
-  const one = (name: string) => of(intake, db1_ok, name);
-  const two = (name: string) => of(ledger, db2_ok, name);
+  const of = (step: Step | undefined, isKnown: boolean): Step =>
+    step !== undefined && isKnown ? step : NOTHING;
+  const { values: one, rates: oneRates } = of(intake, db1_ok);
+  const { values: two, rates: twoRates } = of(ledger, db2_ok);
   const flat: Record<(typeof HISTORY_COLUMNS)[number], string | number | boolean | null> = {
     at: new Date(at).toISOString(),
-    claims_total: one('enqueued'),
-    claims_per_sec: one('claims_per_sec'),
-    queue_depth: one('queue_depth'),
-    oldest_msg_sec: one('oldest_msg_sec'),
-    drain_per_sec: one('drain_per_sec'),
+    claims_total: one.enqueued ?? null,
+    claims_per_sec: oneRates.claims_per_sec,
+    queue_depth: one.queue_depth ?? null,
+    oldest_msg_sec: one.oldest_msg_sec ?? null,
+    drain_per_sec: oneRates.drain_per_sec,
     eta_sec: null,
-    dlq_depth: one('dlq_depth'),
-    hold_oldest_sec: one('hold_oldest_sec'),
-    inbox_waiting: one('inbox_waiting'),
-    ledger_total: two('tickets'),
-    commits_per_sec: two('commits_per_sec'),
-    ticket_p50_sec: two('ticket_p50_sec'),
-    ticket_p99_sec: two('ticket_p99_sec'),
-    webhooks_backlog: two('backlog'),
-    webhooks_oldest_sec: two('oldest_sec'),
-    webhooks_dead_letters: two('dead_letters'),
-    webhooks_per_sec: two('webhooks_per_sec'),
-    calls_per_sec: two('calls_per_sec'),
+    dlq_depth: one.dlq_depth ?? null,
+    hold_oldest_sec: one.hold_oldest_sec ?? null,
+    inbox_waiting: one.inbox_waiting ?? null,
+    ledger_total: two.tickets ?? null,
+    commits_per_sec: twoRates.commits_per_sec,
+    ticket_p50_sec: two.ticket_p50_sec ?? null,
+    ticket_p99_sec: two.ticket_p99_sec ?? null,
+    webhooks_backlog: two.backlog ?? null,
+    webhooks_oldest_sec: two.oldest_sec ?? null,
+    webhooks_dead_letters: two.dead_letters ?? null,
+    webhooks_per_sec: twoRates.webhooks_per_sec,
+    calls_per_sec: twoRates.calls_per_sec,
     db1_ok,
     db2_ok,
   };
