@@ -204,7 +204,8 @@ export class Router {
 function matchSegments(pattern: readonly string[], segments: readonly string[]): string | undefined {
   if (pattern.length !== segments.length) return undefined;
   let parameter = '';
-  for (const [index, expected] of pattern.entries()) {
+  for (let index = 0; index < pattern.length; index++) {
+    const expected = pattern[index] as string;
     const segment = segments[index] as string;
     if (!expected.startsWith(':')) {
       if (segment !== expected) return undefined;
