@@ -181,6 +181,7 @@ export class ClaimRoutes {
       {
         method: 'POST',
         path: '/v1/pools/:pool/claims',
+        isBrief: true,
         handle: (request, pool) => this.#claim(request, pool),
       },
       { method: 'GET', path: '/v1/claims/:claim', handle: (request, id) => this.#show(request, id) },
