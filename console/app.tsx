@@ -5,6 +5,7 @@ import { useEffect } from 'preact/hooks';
 import { findSession, session } from './lib/api.ts';
 import { isBack, Link, match, usePlace } from './lib/router.tsx';
 import { useStore } from './lib/store.ts';
+import { nameTab } from './lib/tab.ts';
 import { Audit } from './pages/audit.tsx';
 import { Call } from './pages/call.tsx';
 import { Calls } from './pages/calls.tsx';
@@ -89,7 +90,7 @@ function CurrentPage() {
   for (const [pattern, { title, Page }] of Object.entries(PAGES)) {
     const parameter = match(pattern, path);
     if (parameter === undefined) continue;
-    document.title = `${parameter || title} · Sluice`;
+    nameTab(parameter || title);
     return <Page key={path} parameter={parameter} />;
   }
   return (

@@ -8,6 +8,11 @@ export interface Loop {
   stop(): Promise<void>;
 }
 
+export interface FallibleLoop extends Loop {
+  /** Whether the last turn failed. */
+  readonly isFailing: boolean;
+}
+
 /** One turn at a time, with a pause after each. A turn deals with its own failures. */
 export function startTurns(pauseMs: number, turn: (signal: AbortSignal) => Promise<void>): Loop {
   const stopping = new AbortController();
@@ -33,9 +38,9 @@ export function startLoop(
   pauseMs: number,
   log: Log,
   turn: (signal: AbortSignal) => Promise<void>,
-): Loop {
+): FallibleLoop {
   let isFailing = false;
-  return startTurns(pauseMs, async (signal) => {
+  const turns = startTurns(pauseMs, async (signal) => {
     try {
       await turn(signal);
       if (isFailing) log.info(`${name} goes on`);
@@ -45,4 +50,22 @@ export function startLoop(
       isFailing = true;
     }
   });
+  return {
+    stop: turns.stop,
+    get isFailing() {
+      return isFailing;
+    },
+  };
+}
+
+/** A process that ends waits so long for a database that is silent. */
+const LAST_MS = 2_000;
+
+/** Waits for the last work of a process, and for no longer than 2 s. The work deals with its own failures, and may go on. */
+export function last(work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, LAST_MS);
+  });
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }

@@ -1,6 +1,7 @@
 // What operators do with work that will not succeed by retrying, of both kinds.
 
 import { post } from './api.ts';
+import { claimPlace, eventPlace, failurePlace, letterPlace } from './links.ts';
 import type {
   ClaimRecord,
   DeadLetterResult,
@@ -29,6 +30,10 @@ export interface Act {
   readonly route: string;
   /** Where it is written down: the database, and what the audit log calls the thing. */
   readonly audit: { readonly db: 1 | 2; subjectOf(id: string): string };
+  /** Where what it is done to can be looked at. */
+  placeOf?(id: string): string | undefined;
+  /** What speaks against it now. */
+  readonly caution?: string;
   /** The server cannot say beforehand what it would do. */
   readonly hasNoDryRun?: true;
   /** What can be wanted beside it, wanted unless the operator says no. */
@@ -74,6 +79,7 @@ export const LETTER_ACTS: readonly Act[] = [
     isDanger: false,
     route: 'POST /admin/dlq/replay',
     audit: OF_LETTERS,
+    placeOf: letterPlace,
     run: letterRun('/admin/dlq/replay'),
   },
   {
@@ -83,6 +89,7 @@ export const LETTER_ACTS: readonly Act[] = [
     isDanger: true,
     route: 'POST /admin/dlq/discard',
     audit: OF_LETTERS,
+    placeOf: letterPlace,
     run: letterRun('/admin/dlq/discard'),
   },
 ];
@@ -133,6 +140,7 @@ export const EVENT_ACTS: readonly Act[] = [
     isDanger: false,
     route: 'POST /admin/webhooks/events/replay',
     audit: OF_EVENTS,
+    placeOf: eventPlace,
     run: eventRun('/admin/webhooks/events/replay'),
   },
   {
@@ -142,6 +150,7 @@ export const EVENT_ACTS: readonly Act[] = [
     isDanger: true,
     route: 'POST /admin/webhooks/events/skip',
     audit: OF_EVENTS,
+    placeOf: eventPlace,
     run: eventRun('/admin/webhooks/events/skip'),
   },
 ];
@@ -177,6 +186,7 @@ export const VOID: Act = {
   route: 'POST /admin/claims/void',
   audit: { db: 2, subjectOf: (id) => `claim ${id}` },
   option: 'Pay back what they cost',
+  placeOf: claimPlace,
   async run(ids, reason, isDryRun, refund) {
     const body = { claim_ids: ids, refund, ...because(reason), dry_run: isDryRun };
     const { results } = await post<{ results: VoidResult[] }>('/admin/claims/void', body);
@@ -205,6 +215,12 @@ export const RELEASE: Act = {
 };
 export const RELEASABLE: ReadonlySet<string> = new Set(['held', 'queued', 'validated']);
 
+/** While a handler fails event after event, as far as workers know: it may be mended, and not tried since. */
+export function cautious(acts: readonly Act[], handler: string): readonly Act[] {
+  const caution = `${handler} failed at its last try: what you replay fails again until it is mended.`;
+  return acts.map((act) => (act.verb === 'Replay' ? { ...act, caution } : act));
+}
+
 /** On an issue as a whole. What its failures become is told one by one; what is written down is that of the issue. */
 export function issueActs({ id, kind, state }: Issue): readonly Act[] {
   const audit: Act['audit'] = {
@@ -220,6 +236,7 @@ export function issueActs({ id, kind, state }: Issue): readonly Act[] {
     isDanger: false,
     route: 'POST /admin/issues/:issue/replay',
     audit,
+    placeOf: (failure) => failurePlace(kind, failure),
     async run(_, reason, isDryRun) {
       const body = { ...because(reason), dry_run: isDryRun };
       return (await post<{ results: IssueResult[] }>(`${path}/replay`, body)).results;

@@ -1,7 +1,7 @@
 // Where each thing has its page: what a search found, what a step of a timeline names, what the audit log calls a thing.
 
 import { pathWith } from './api.ts';
-import type { Found } from './shapes.ts';
+import type { Found, Issue } from './shapes.ts';
 
 const at = (path: string, id: string): string => `${path}/${encodeURIComponent(id)}`;
 
@@ -11,10 +11,21 @@ export const claimPlace = (claim: string): string => at('/claims', claim);
 export const orderPlace = (order: string): string => at('/orders', order);
 export const ticketPlace = (claim: string): string => at('/tickets', claim);
 export const paymentPlace = (key: string): string => at('/payments', key);
+export const eventPlace = (event: string): string => at('/events', event);
+export const letterPlace = (letter: string): string => at('/dead-letters', letter);
 export const issuePlace = (issue: string): string => at('/issues', issue);
 export const endpointPlace = (name: string): string => at('/endpoints', name);
 export const sitePlace = (site: string): string => at('/sites', site);
 export const searchPlace = (q: string): string => pathWith('/search', { q });
+
+const MINUTE_MS = 60_000;
+
+/** History of a time, with so many minutes on either side. */
+export function historyPlace(began: string, ended: string, aroundMin: number, of?: string): string {
+  const shifted = (text: string, minutes: number): string =>
+    new Date(Date.parse(text) + minutes * MINUTE_MS).toISOString();
+  return pathWith('/history', { from: shifted(began, -aroundMin), to: shifted(ended, aroundMin), of });
+}
 
 export function auditPlace(db: 1 | 2, filter: Readonly<Record<string, string | undefined>>): string {
   return pathWith('/audit', { ...(db === 2 && { db }), ...filter });
@@ -24,6 +35,14 @@ export const poolAudit = (pool: string): string => auditPlace(1, { subject: `poo
 export const endpointAudit = (name: string): string => auditPlace(2, { subject: `webhook endpoint ${name}` });
 export const siteAudit = (site: string): string => auditPlace(2, { subject: `call site ${site}` });
 export const operatorAudit = (name: string): string => auditPlace(1, { subject: `operator ${name}` });
+
+/** Where one failure of an issue can be looked at; deliveries of the inbox have no page. */
+export function failurePlace(kind: Issue['kind'], id: string): string | undefined {
+  if (kind === 'claim') return letterPlace(id);
+  if (kind === 'event') return eventPlace(id);
+  const payment = /^(?:settle|void):(.+\/.+)$/.exec(id)?.[1];
+  return payment === undefined ? undefined : paymentPlace(payment);
+}
 
 /** A page is where something can be looked at; what has none leads to what it belongs to. */
 export function placeOf({ kind, id, ref, pool_id, db, cell }: Found): string {
@@ -40,13 +59,13 @@ export function placeOf({ kind, id, ref, pool_id, db, cell }: Found): string {
       // Its payment stands where others have their pool.
       return pool_id === null ? '/refunds' : paymentPlace(pool_id);
     case 'event':
-      return at('/events', id);
+      return eventPlace(id);
     case 'call':
       return at('/calls', id);
     case 'issue':
       return issuePlace(id);
     case 'dead_letter':
-      return at('/dead-letters', id);
+      return letterPlace(id);
     case 'message':
       return ref === null ? '/dead-letters' : claimPlace(ref);
     case 'slot':
@@ -69,7 +88,7 @@ export function placeOf({ kind, id, ref, pool_id, db, cell }: Found): string {
 const SUBJECTS: readonly (readonly [RegExp, (id: string) => string])[] = [
   [/^claim (\S+)$/, claimPlace],
   [/^dead letter (\d+)$/, (id) => searchPlace(id)],
-  [/^webhook event (\S+)$/, (id) => at('/events', id)],
+  [/^webhook event (\S+)$/, eventPlace],
   [/^payment (.+)$/, (id) => (id.includes('/') ? paymentPlace(id) : searchPlace(id))],
   [/^refund (.+)$/, (id) => searchPlace(id)],
   [/^pool (.+)$/, poolPlace],
@@ -93,7 +112,7 @@ const PLACES: Readonly<Record<string, (value: string) => string | undefined>> = 
   claim_id: claimPlace,
   order_id: orderPlace,
   payment_key: paymentPlace,
-  event: (id) => at('/events', id),
+  event: eventPlace,
   event_id: searchPlace,
   user_id: userPlace,
   pool_id: poolPlace,

@@ -38,6 +38,12 @@ const NOTHING: Live = { points: [], latest: undefined, connection: 'connecting' 
 const live = createStore<Live>(NOTHING);
 export const useLive = (): Live => useStore(live);
 
+/** Whether workers leave this handler alone now, because it fails event after event. */
+export function useIsFailing(handler: string | null | undefined): boolean {
+  const troubles = useLive().latest?.troubles ?? [];
+  return troubles.some(({ kind, subject }) => kind === 'breaker' && subject === `handler ${handler}`);
+}
+
 const pointOf = (row: HistoryRow): Point =>
   Object.fromEntries(
     HISTORY_COLUMNS.map((column, index) => [column, row[index] ?? null]),

@@ -1,15 +1,16 @@
 import { LETTER_ACTS, RELEASABLE, RELEASE, VOID } from '../lib/acts.ts';
 import { get } from '../lib/api.ts';
 import { plural } from '../lib/format.ts';
-import { poolPlace, searchPlace, ticketPlace } from '../lib/links.ts';
+import { searchPlace, ticketPlace } from '../lib/links.ts';
 import { useLoad } from '../lib/load.ts';
 import { Link } from '../lib/router.tsx';
 import type { ClaimRecord, TimelineEvent } from '../lib/shapes.ts';
 import { ActButtons } from '../parts/bench.tsx';
-import { Card, Facts, Id, Moment, PageHead, User } from '../parts/small.tsx';
+import { Card, Facts, holderFacts, Id, Moment, PageHead } from '../parts/small.tsx';
 import { Await } from '../parts/states.tsx';
 import { letterOf, storySteps } from '../parts/story.ts';
 import { Timeline } from '../parts/timeline.tsx';
+import { WaitsFor } from '../parts/troubles.tsx';
 
 export function Claim({ parameter }: { parameter: string }) {
   const loaded = useLoad(`claim ${parameter}`, () =>
@@ -34,57 +35,53 @@ export function Claim({ parameter }: { parameter: string }) {
       </PageHead>
       <Await loaded={loaded}>
         {({ claim, timeline }) => (
-          <div class="columns">
-            <Card title="From the request to the ledger">
-              <Timeline steps={storySteps(timeline, { ...claim })} />
-            </Card>
-            <Card title="The claim">
-              <Facts
-                facts={[
-                  ['User', <User key="user" id={claim.user_id} />],
-                  ['Vouched for by a token', claim.verified ? 'yes' : 'no'],
-                  [
-                    'Pool',
-                    <Link key="pool" to={poolPlace(claim.pool_id)}>
-                      {claim.pool_id}
-                    </Link>,
-                  ],
-                  [
-                    'Order',
-                    claim.order && (
-                      <Link key="order" to={`/orders/${claim.order.order_id}`}>
-                        Order of {plural(claim.order.seats, 'seat')}
-                      </Link>
-                    ),
-                  ],
-                  [
-                    'Ticket',
-                    claim.state === 'committed' && (
-                      <Link key="ticket" to={ticketPlace(claim.claim_id)}>
-                        The ticket in the ledger
-                      </Link>
-                    ),
-                  ],
-                  [
-                    'Dead letter',
-                    isDead && letter !== undefined && (
-                      <Link key="letter" to={`/dead-letters/${letter}`}>
-                        #{letter}
-                      </Link>
-                    ),
-                  ],
-                  ['Slot', <Id key="slot" value={claim.resource_id} to={searchPlace(claim.resource_id)} />],
-                  ['Request id', <Id key="request" value={claim.request_id} />],
-                  ['Claimed', <Moment key="claimed" at={claim.claimed_at} />],
-                  ['Ahead of it', claim.ahead === null ? null : `about ${plural(claim.ahead, 'message')}`],
-                  ['Held until', claim.hold_until && <Moment key="hold" at={claim.hold_until} />],
-                  ['Ending', claim.ending ? 'yes' : null],
-                  ['Ended', claim.ended_at && <Moment key="ended" at={claim.ended_at} />],
-                  ['End', claim.end_reason],
-                ]}
-              />
-            </Card>
-          </div>
+          <>
+            <WaitsFor claim={claim} />
+            <div class="columns">
+              <Card title="From the request to the ledger">
+                <Timeline steps={storySteps(timeline, { ...claim })} />
+              </Card>
+              <Card title="The claim">
+                <Facts
+                  facts={[
+                    ...holderFacts(claim),
+                    [
+                      'Order',
+                      claim.order && (
+                        <Link key="order" to={`/orders/${claim.order.order_id}`}>
+                          Order of {plural(claim.order.seats, 'seat')}
+                        </Link>
+                      ),
+                    ],
+                    [
+                      'Ticket',
+                      claim.state === 'committed' && (
+                        <Link key="ticket" to={ticketPlace(claim.claim_id)}>
+                          The ticket in the ledger
+                        </Link>
+                      ),
+                    ],
+                    [
+                      'Dead letter',
+                      isDead && letter !== undefined && (
+                        <Link key="letter" to={`/dead-letters/${letter}`}>
+                          #{letter}
+                        </Link>
+                      ),
+                    ],
+                    ['Slot', <Id key="slot" value={claim.resource_id} to={searchPlace(claim.resource_id)} />],
+                    ['Request id', <Id key="request" value={claim.request_id} />],
+                    ['Claimed', <Moment key="claimed" at={claim.claimed_at} />],
+                    ['Ahead of it', claim.ahead === null ? null : `about ${plural(claim.ahead, 'message')}`],
+                    ['Held until', claim.hold_until && <Moment key="hold" at={claim.hold_until} />],
+                    ['Ending', claim.ending ? 'yes' : null],
+                    ['Ended', claim.ended_at && <Moment key="ended" at={claim.ended_at} />],
+                    ['End', claim.end_reason],
+                  ]}
+                />
+              </Card>
+            </div>
+          </>
         )}
       </Await>
     </>

@@ -8,14 +8,20 @@ import { useLoad } from '../lib/load.ts';
 import { Link } from '../lib/router.tsx';
 import { endpointCalls } from '../lib/senders.ts';
 import type { EndpointRow } from '../lib/shapes.ts';
-import { useSubmit } from '../lib/submit.ts';
 import { Choice, Field, TextField } from '../parts/fields.tsx';
-import { reasonOf } from '../parts/form_dialog.tsx';
-import { May, useMay } from '../parts/may.tsx';
-import { ON_OUTAGE, SECRET_NAME, SecretFault, Secrets, SenderButtons, stateOf } from '../parts/sender.tsx';
+import { May } from '../parts/may.tsx';
+import { Meanwhile, SecretFault } from '../parts/secret_fault.tsx';
+import {
+  ON_OUTAGE,
+  SECRET_NAME,
+  Secrets,
+  type SenderActs,
+  SenderButtons,
+  SenderSettings,
+  stateOf,
+} from '../parts/sender.tsx';
 import { asJson, Card, Facts, Id, Moment, PageHead } from '../parts/small.tsx';
-import { Await, Trouble } from '../parts/states.tsx';
-import { say } from '../parts/toast.tsx';
+import { Await } from '../parts/states.tsx';
 import { LIVE_MODES, MODES } from './new_endpoint.tsx';
 
 const CHANGE = 'POST /admin/webhooks/endpoints/change';
@@ -142,65 +148,43 @@ function Numbers({ endpoint }: { endpoint: EndpointRow }) {
   );
 }
 
-function Settings({ endpoint, onSaved }: { endpoint: EndpointRow; onSaved(): void }) {
-  const { name, provider, mode, on_outage, scheme } = endpoint;
-  const { isBusy, error, run } = useSubmit();
-  const mayChange = useMay(CHANGE);
-  const onSubmit = (event: SubmitEvent): void => {
-    event.preventDefault();
-    const form = event.currentTarget as HTMLFormElement;
-    void run(async () => {
-      const changes = changedOf(form, settingsOf(form));
-      if (Object.keys(changes).length === 0) return say('No setting was changed.');
-      await endpointCalls(name).change(changes, reasonOf(form));
-      say(`The settings of ${name} are saved.`, 'good', endpointAudit(name));
-      onSaved();
-    });
-  };
+function Settings({ endpoint, acts }: { endpoint: EndpointRow; acts: SenderActs }) {
+  const { provider, mode, on_outage, scheme } = endpoint;
   return (
-    <form class="form-cards" onSubmit={onSubmit}>
-      <Card title="Settings">
-        <fieldset class="bare" disabled={!mayChange}>
-          <div class="fields">
-            <Choice name="mode" label="Takes effect" options={MODES} value={mode} />
-            <Choice
-              name="on_outage"
-              label="Deliveries while the ledger is away"
-              options={ON_OUTAGE}
-              value={on_outage}
-              hint="What is accepted takes effect when the ledger is back."
-            />
-            <Particulars endpoint={endpoint} />
-            <Numbers endpoint={endpoint} />
-          </div>
-          {provider === 'hmac' && (
-            <TextField
-              name="scheme"
-              label="Scheme"
-              value={asJson(scheme)}
-              hint="How the signature is made, as JSON."
-            />
-          )}
-        </fieldset>
-        <May do={CHANGE}>
-          <Field name="reason" label="Reason for the change" hint="For the audit log." />
-        </May>
-        {error && <Trouble error={error} />}
-        <May do={CHANGE}>
-          <p>
-            <button type="submit" class="button button-main" disabled={isBusy}>
-              Save settings
-            </button>
-          </p>
-        </May>
-      </Card>
-    </form>
+    <SenderSettings {...acts} do={CHANGE} changesOf={(form) => changedOf(form, settingsOf(form))}>
+      <div class="fields">
+        <Choice name="mode" label="Takes effect" options={MODES} value={mode} />
+        <Choice
+          name="on_outage"
+          label="Deliveries while the ledger is away"
+          options={ON_OUTAGE}
+          value={on_outage}
+          hint="What is accepted takes effect when the ledger is back."
+        />
+        <Particulars endpoint={endpoint} />
+        <Numbers endpoint={endpoint} />
+      </div>
+      {provider === 'hmac' && (
+        <TextField
+          name="scheme"
+          label="Scheme"
+          value={asJson(scheme)}
+          hint="How the signature is made, as JSON."
+        />
+      )}
+    </SenderSettings>
   );
 }
 
 export function Endpoint({ parameter: name }: { parameter: string }) {
   const loaded = useLoad(`endpoint ${name}`, () => findEndpoint(name));
   const endpoint = loaded.value;
+  const actsOn = (sender: EndpointRow): SenderActs => ({
+    sender,
+    audit: endpointAudit(name),
+    calls: endpointCalls(name),
+    onDone: loaded.reload,
+  });
   return (
     <>
       <PageHead
@@ -219,25 +203,25 @@ export function Endpoint({ parameter: name }: { parameter: string }) {
         )}
         {endpoint && (
           <May do={CHANGE}>
-            <SenderButtons
-              sender={endpoint}
-              audit={endpointAudit(name)}
-              calls={endpointCalls(name)}
-              onDone={loaded.reload}
-            />
+            <SenderButtons {...actsOn(endpoint)} />
           </May>
         )}
       </PageHead>
       <Await loaded={loaded}>
         {(found) => (
           <>
-            <SecretFault fault={found.secret_fault} />
+            <SecretFault fault={found.secret_fault}>
+              <Meanwhile provider={found.provider} endpoint={name} />
+            </SecretFault>
             <Card title="The endpoint">
               <Facts
                 facts={[
                   ['Provider', found.provider],
                   ['Tenant', found.tenant],
-                  ['Secrets', <Secrets key="secrets" names={found.secret_names} />],
+                  [
+                    'Secrets',
+                    <Secrets key="secrets" names={found.secret_names} fault={found.secret_fault} />,
+                  ],
                   ['Id', <Id key="id" value={found.webhook_id} />],
                   ['Added', <Moment key="added" at={found.created_at} />],
                   [
@@ -249,7 +233,7 @@ export function Endpoint({ parameter: name }: { parameter: string }) {
                 ]}
               />
             </Card>
-            <Settings key={JSON.stringify(found)} endpoint={found} onSaved={loaded.reload} />
+            <Settings key={JSON.stringify(found)} endpoint={found} acts={actsOn(found)} />
           </>
         )}
       </Await>

@@ -1,10 +1,12 @@
-import { EVENT_ACTS } from '../lib/acts.ts';
+import { cautious, EVENT_ACTS } from '../lib/acts.ts';
 import { get, pathWith } from '../lib/api.ts';
 import { plural } from '../lib/format.ts';
 import { orderPlace, paymentPlace } from '../lib/links.ts';
+import { useIsFailing } from '../lib/live.ts';
 import { useLoad } from '../lib/load.ts';
 import { Link } from '../lib/router.tsx';
 import type { EventDetails, EventLinks } from '../lib/shapes.ts';
+import { useTabName } from '../lib/tab.ts';
 import { ActButtons } from '../parts/bench.tsx';
 import { asJson, Card, Chip, Code, Digest, Facts, Id, Moment, PageHead, User } from '../parts/small.tsx';
 import { Await } from '../parts/states.tsx';
@@ -20,8 +22,12 @@ function canReplay({ status, skipped_by, attempts, error, event_type, payload }:
   return skipped_by !== null || attempts === 0 || error === `no handler for ${event_type}`;
 }
 
+const WAITS = 'A service is down, or it needs another event first. These tries do not count as attempts.';
+
 function stepsOf(event: EventDetails): Step[] {
-  const { status, attempts, takeovers, error } = event;
+  const { status, attempts, takeovers, error, max_attempts } = event;
+  const hasFailed = status === 'failed' || status === 'dead_letter';
+  const isLast = attempts + 1 >= max_attempts;
   // What an operator gave as the reason for skipping it, or why it was quarantined, is not what a try ended with.
   const isOfTheEnd = event.skipped_by !== null || event.last_attempt_at === null;
   const steps: (Step | false)[] = [
@@ -43,7 +49,7 @@ function stepsOf(event: EventDetails): Step[] {
     ),
     event.last_attempt_at !== null && {
       at: event.last_attempt_at,
-      what: `tried ${plural(attempts, 'time')}`,
+      what: `tried ${plural(attempts, 'time')}${hasFailed ? ` of ${max_attempts}` : ''}`,
       ...(error !== null && !isOfTheEnd && { tone: 'bad', note: error }),
       ...(takeovers > 0 && { detail: { 'taken over from a worker that was lost': takeovers } }),
     },
@@ -51,9 +57,9 @@ function stepsOf(event: EventDetails): Step[] {
       at: event.next_attempt_at,
       what: 'next attempt',
       tone: 'wait',
-      ...(event.waiting_since !== null && {
-        note: 'A service is down, or it needs another event first. These tries do not count as attempts.',
-      }),
+      note: [event.waiting_since !== null && WAITS, isLast && 'The next failure makes it a dead letter.']
+        .filter(Boolean)
+        .join(' '),
     },
     status === 'pending' && { at: event.next_attempt_at, what: 'waits for a worker', tone: 'wait' },
     status in ENDS && {
@@ -149,6 +155,8 @@ function Brought({ links }: EventView) {
 export function Event({ parameter }: { parameter: string }) {
   const loaded = useLoad(`event ${parameter}`, () => get<EventView>(`/admin/webhooks/events/${parameter}`));
   const { value } = loaded;
+  useTabName(value && `${value.event_type} ${value.event_id}`);
+  const isFailing = useIsFailing(value?.handler);
   const acts = EVENT_ACTS.filter(
     ({ verb }) =>
       value !== undefined &&
@@ -160,7 +168,11 @@ export function Event({ parameter }: { parameter: string }) {
         <button type="button" class="button" onClick={loaded.reload}>
           Refresh
         </button>
-        <ActButtons acts={acts} id={parameter} onDone={loaded.reload} />
+        <ActButtons
+          acts={isFailing && value?.handler ? cautious(acts, value.handler) : acts}
+          id={parameter}
+          onDone={loaded.reload}
+        />
       </PageHead>
       <Await loaded={loaded}>
         {(event) => (
@@ -180,7 +192,8 @@ export function Event({ parameter }: { parameter: string }) {
                     </Link>,
                   ],
                   ['Tenant', event.provider],
-                  ['Attempts', String(event.attempts)],
+                  ['Handler', event.handler ?? 'no handler has it'],
+                  ['Attempts', `${event.attempts} of ${event.max_attempts}`],
                   ['Signature', event.signature && <Digest key="signature" value={event.signature} />],
                   ['Payload hash', event.payload_hash && <Digest key="hash" value={event.payload_hash} />],
                   [

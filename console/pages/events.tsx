@@ -50,7 +50,10 @@ export function Events() {
   const filters = useFilters();
   return (
     <>
-      <PageHead title="Events" about="What providers delivered, newest first." />
+      <PageHead
+        title="Events"
+        about="What providers delivered, newest first. Deliveries that the server refused are not listed."
+      />
       <Filters filters={FILTERS} />
       <List
         caption="Events"
@@ -60,7 +63,10 @@ export function Events() {
         keyOf={({ id }) => id}
         noMatch="No event matches"
       >
-        <Empty title="No event yet">Deliveries of providers appear here.</Empty>
+        <Empty title="No event yet">
+          Deliveries of providers appear here. The server keeps nothing of a delivery that it refuses: for a
+          wrong signature, or because it misses the secret.
+        </Empty>
       </List>
     </>
   );

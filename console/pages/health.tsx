@@ -6,6 +6,7 @@ import type { HealthCheck } from '../lib/shapes.ts';
 import { Card, Chip, Facts, Moment, PageHead } from '../parts/small.tsx';
 import { Await } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
+import { TroublePart } from '../parts/troubles.tsx';
 
 const text = (value: unknown): string | undefined =>
   value === null || value === undefined ? undefined : String(value);
@@ -74,6 +75,7 @@ export function Health() {
           return (
             <>
               <div class="parts">
+                <TroublePart />
                 {items
                   .filter(({ kind }) => kind !== 'job')
                   .map((check) => (

@@ -253,6 +253,7 @@ export function History() {
               <Charts memory={memory} span={spanOf(asked, memory)} />
             )}
             <Card title="What happened">
+              <p class="hint">In the charts each is a dashed line, and an outage is shaded.</p>
               <Marks marks={memory.marks} of={asked.of} />
             </Card>
           </>

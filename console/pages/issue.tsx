@@ -1,20 +1,35 @@
-import { issueActs } from '../lib/acts.ts';
+import { cautious, issueActs } from '../lib/acts.ts';
 import { get, pathWith } from '../lib/api.ts';
-import { auditPlace, paymentPlace, poolPlace } from '../lib/links.ts';
+import { words } from '../lib/format.ts';
+import { auditPlace, failurePlace, historyPlace, poolPlace } from '../lib/links.ts';
+import { useIsFailing } from '../lib/live.ts';
 import { useLoad } from '../lib/load.ts';
 import { Link } from '../lib/router.tsx';
 import type { Issue as IssueRow } from '../lib/shapes.ts';
+import { useTabName } from '../lib/tab.ts';
 import { ActButtons } from '../parts/bench.tsx';
 import { Card, Facts, Moment, PageHead } from '../parts/small.tsx';
 import { Await } from '../parts/states.tsx';
 import { IssueState } from './issues.tsx';
 
-/** Where one of its failures can be looked at; deliveries of the inbox have no page. */
-function examplePlace({ kind, example_id }: IssueRow): string | undefined {
-  if (kind === 'claim') return `/dead-letters/${example_id}`;
-  if (kind === 'event') return `/events/${example_id}`;
-  const payment = /^(?:settle|void):(.+\/.+)$/.exec(example_id)?.[1];
-  return payment === undefined ? undefined : paymentPlace(payment);
+/** What changed shortly before the first failure may be the cause. */
+const AROUND_MIN = 15;
+
+/** Why claims were given up. */
+const GIVEN_UP: Readonly<Record<string, string>> = {
+  dead_letter: 'claims are dead letters',
+  malformed: 'messages cannot be read',
+  max_retries: 'all attempts of claims failed',
+  ticket_conflict: 'other claims have the tickets',
+  unknown_pool: 'this pool is not known',
+};
+
+/** What goes wrong, and where. */
+function titleOf({ kind, lane, type }: IssueRow): string {
+  if (kind === 'claim') return `Pool ${lane ?? 'not named'}: ${GIVEN_UP[type] ?? words(type)}`;
+  if (kind === 'event') return lane === null ? `${type} fails` : `${lane} fails on ${type}`;
+  if (kind === 'delivery') return `The ledger refuses deliveries of ${lane ?? 'an unknown sender'}`;
+  return type === 'void' ? `Voids of ${lane} cannot be carried out` : `Payments of ${lane} cannot be decided`;
 }
 
 /** Where all of them are listed. */
@@ -74,14 +89,26 @@ function toDoOf({ kind, type, lane, failures, dead_letters }: IssueRow): string 
   return 'The hook or the function that the pool names failed on every attempt: its page has the addresses. Mend the cause, then replay.';
 }
 
+/** Of the one that failed last. A dead letter that was replayed is gone; an event stays. */
+const examplePlace = ({ kind, failures, example_id }: IssueRow): string | undefined =>
+  failures > 0 || kind === 'event' ? failurePlace(kind, example_id) : undefined;
+
 export function Issue({ parameter }: { parameter: string }) {
   const loaded = useLoad(`issue ${parameter}`, () => get<IssueRow>(`/admin/issues/${parameter}`));
+  const { value } = loaded;
+  const handler = value?.kind === 'event' ? value.lane : null;
+  const isFailing = useIsFailing(handler);
+  const title = value && titleOf(value);
+  useTabName(title);
+  const acts = value ? issueActs(value) : [];
   return (
     <>
-      <PageHead title="Issue" about={loaded.value && WHAT[loaded.value.kind]}>
-        {loaded.value && (
-          <ActButtons acts={issueActs(loaded.value)} id={loaded.value.id} onDone={loaded.reload} />
-        )}
+      <PageHead title={title ?? 'Issue'} about={value && WHAT[value.kind]}>
+        <ActButtons
+          acts={isFailing && handler !== null ? cautious(acts, handler) : acts}
+          id={parameter}
+          onDone={loaded.reload}
+        />
       </PageHead>
       <Await loaded={loaded}>
         {(issue) => (
@@ -107,7 +134,9 @@ export function Issue({ parameter }: { parameter: string }) {
                 <>
                   <h3>Which they are</h3>
                   <p>
-                    {examplePlace(issue) && <Link to={examplePlace(issue) ?? ''}>The newest of them</Link>}
+                    {examplePlace(issue) && (
+                      <Link to={examplePlace(issue) ?? ''}>The one that failed last</Link>
+                    )}
                     {examplePlace(issue) && allPlace(issue) && ' · '}
                     {allPlace(issue) && <Link to={allPlace(issue) ?? ''}>All of them</Link>}
                   </p>
@@ -119,9 +148,18 @@ export function Issue({ parameter }: { parameter: string }) {
                 facts={[
                   ['State', <IssueState key="state" state={issue.state} />],
                   ['Failures now', String(issue.failures)],
-                  ['Dead letters', String(issue.dead_letters)],
+                  ['Of them dead letters', String(issue.dead_letters)],
                   [LANES[issue.kind], <Lane key="lane" issue={issue} />],
-                  ['First seen', <Moment key="first" at={issue.first_seen_at} />],
+                  [
+                    'First seen',
+                    <>
+                      <Moment at={issue.first_seen_at} />
+                      <br />
+                      <Link to={historyPlace(issue.first_seen_at, issue.first_seen_at, AROUND_MIN)}>
+                        What happened at that time
+                      </Link>
+                    </>,
+                  ],
                   ['Last seen', <Moment key="last" at={issue.last_seen_at} />],
                   ['Opened', <Moment key="opened" at={issue.opened_at} />],
                   ['Times opened', String(issue.openings)],

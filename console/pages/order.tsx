@@ -1,10 +1,9 @@
 import { moneyOf } from '../../db1/supabase/functions/_shared/money.ts';
 import { get } from '../lib/api.ts';
-import { paymentPlace, poolPlace } from '../lib/links.ts';
+import { paymentPlace } from '../lib/links.ts';
 import { useLoad } from '../lib/load.ts';
-import { Link } from '../lib/router.tsx';
 import type { OrderView } from '../lib/shapes.ts';
-import { Card, Facts, Id, Moment, PageHead, User } from '../parts/small.tsx';
+import { Card, Facts, holderFacts, Id, Moment, PageHead } from '../parts/small.tsx';
 import { Await } from '../parts/states.tsx';
 import { storySteps } from '../parts/story.ts';
 import { Timeline } from '../parts/timeline.tsx';
@@ -23,14 +22,7 @@ function OrderFacts({ order, decisions }: OrderView) {
   return (
     <Facts
       facts={[
-        ['User', <User key="user" id={order.user_id} />],
-        ['Vouched for by a token', order.verified ? 'yes' : 'no'],
-        [
-          'Pool',
-          <Link key="pool" to={poolPlace(order.pool_id)}>
-            {order.pool_id}
-          </Link>,
-        ],
+        ...holderFacts(order),
         ['Price', `${order.seats} × ${money(order.unit_price)} = ${money(order.amount)}`],
         ['Ordered', <Moment key="ordered" at={order.ordered_at} />],
         ['Held until', order.hold_until && <Moment key="hold" at={order.hold_until} />],

@@ -5,6 +5,7 @@ import { Link } from '../lib/router.tsx';
 import type { PoolLevel } from '../lib/shapes.ts';
 import { Flow } from '../parts/flow.tsx';
 import { LevelBar } from '../parts/levels.tsx';
+import { DashedLines } from '../parts/marks.tsx';
 import { Card, PageHead } from '../parts/small.tsx';
 import { Await, Empty, Skeleton } from '../parts/states.tsx';
 import { Tile } from '../parts/tiles.tsx';
@@ -46,33 +47,48 @@ function Charts({ now }: { now: Point | undefined }) {
         const ledger = { ...shared, source: 'db2', tint: 'stone' } as const;
         const of = (read: (point: Point) => number | null) => ({ read, now: now && read(now) });
         return (
-          <div class="tiles">
-            <Tile {...intake} title="Claims per second" {...of((point) => point.claims_per_sec)} show={rate}>
-              {count(now?.claims_total)} taken in all
-            </Tile>
-            <Tile {...intake} title="Queue depth" {...of((point) => point.queue_depth)} show={count}>
-              {now?.queue_depth ? `oldest waits for ${duration(now.oldest_msg_sec)}` : 'nothing waits'}
-            </Tile>
-            <Tile {...ledger} title="Drained per second" {...of(drained)} show={rate} tint="water">
-              {etaText(now)}
-            </Tile>
-            <Tile
-              {...ledger}
-              title="Ledger commits per second"
-              {...of((point) => point.commits_per_sec)}
-              show={rate}
-            >
-              {orLedgerDown(`${count(now?.ledger_total)} tickets`)}
-            </Tile>
-            <Tile {...ledger} title="Webhook backlog" {...of((point) => point.webhooks_backlog)} show={count}>
-              {orLedgerDown(`${rate(now?.webhooks_per_sec)} events/s · ${rate(now?.calls_per_sec)} calls/s`)}
-            </Tile>
-            <Tile {...intake} title="Dead letters" {...of(deadLetters)} show={count} tint="alarm">
-              <Link to="/dead-letters">
-                {count(now?.dlq_depth)} of claims, {count(now?.webhooks_dead_letters)} of webhooks
-              </Link>
-            </Tile>
-          </div>
+          <>
+            <div class="tiles">
+              <Tile
+                {...intake}
+                title="Claims per second"
+                {...of((point) => point.claims_per_sec)}
+                show={rate}
+              >
+                {count(now?.claims_total)} taken in all
+              </Tile>
+              <Tile {...intake} title="Queue depth" {...of((point) => point.queue_depth)} show={count}>
+                {now?.queue_depth ? `oldest waits for ${duration(now.oldest_msg_sec)}` : 'nothing waits'}
+              </Tile>
+              <Tile {...ledger} title="Drained per second" {...of(drained)} show={rate} tint="water">
+                {etaText(now)}
+              </Tile>
+              <Tile
+                {...ledger}
+                title="Ledger commits per second"
+                {...of((point) => point.commits_per_sec)}
+                show={rate}
+              >
+                {orLedgerDown(`${count(now?.ledger_total)} tickets`)}
+              </Tile>
+              <Tile
+                {...ledger}
+                title="Webhook backlog"
+                {...of((point) => point.webhooks_backlog)}
+                show={count}
+              >
+                {orLedgerDown(
+                  `${rate(now?.webhooks_per_sec)} events/s · ${rate(now?.calls_per_sec)} calls/s`,
+                )}
+              </Tile>
+              <Tile {...intake} title="Dead letters" {...of(deadLetters)} show={count} tint="alarm">
+                <Link to="/dead-letters">
+                  {count(now?.dlq_depth)} of claims, {count(now?.webhooks_dead_letters)} of webhooks
+                </Link>
+              </Tile>
+            </div>
+            <DashedLines marks={memory.marks} />
+          </>
         );
       }}
     </Await>

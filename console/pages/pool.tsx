@@ -8,10 +8,10 @@ import { useLoad } from '../lib/load.ts';
 import { Link } from '../lib/router.tsx';
 import type { PoolView } from '../lib/shapes.ts';
 import { useSubmit } from '../lib/submit.ts';
-import { Field } from '../parts/fields.tsx';
 import { ReasonDialog, reasonOf } from '../parts/form_dialog.tsx';
 import { LevelBar } from '../parts/levels.tsx';
 import { May, useMay } from '../parts/may.tsx';
+import { SaveEnd } from '../parts/save_form.tsx';
 import { Card, PageHead } from '../parts/small.tsx';
 import { Await, Trouble } from '../parts/states.tsx';
 import { say } from '../parts/toast.tsx';
@@ -57,22 +57,14 @@ function Rules({ pool, change }: { pool: PoolView; change: Change }) {
         <fieldset class="bare" disabled={!mayChange}>
           <CarryFields pool={pool} errorOf={errorOf} />
         </fieldset>
-        <May do={CHANGE}>
-          <Field name="reason" label="Reason for the change" hint="For the audit log." />
-        </May>
-        {error && !isShown && <Trouble error={error} />}
-        {isShown && (
-          <p class="field-error" role="alert">
-            Nothing was saved: see the field above.
-          </p>
-        )}
-        <May do={CHANGE}>
-          <p>
-            <button type="submit" class="button button-main" disabled={isBusy}>
-              Save rules
-            </button>
-          </p>
-        </May>
+        <SaveEnd do={CHANGE} action="Save rules" isBusy={isBusy}>
+          {error && !isShown && <Trouble error={error} />}
+          {isShown && (
+            <p class="field-error" role="alert">
+              Nothing was saved: see the field above.
+            </p>
+          )}
+        </SaveEnd>
       </Card>
     </form>
   );

@@ -4,13 +4,11 @@ import { get, post } from '../lib/api.ts';
 import { poolAudit } from '../lib/links.ts';
 import { useLoad } from '../lib/load.ts';
 import type { PoolDetails } from '../lib/shapes.ts';
-import { useSubmit } from '../lib/submit.ts';
 import { fromField } from '../lib/zone.ts';
 import { Field, TextField, TimeField } from '../parts/fields.tsx';
 import { reasonOf } from '../parts/form_dialog.tsx';
-import { May, useMay } from '../parts/may.tsx';
-import { Card } from '../parts/small.tsx';
-import { Await, Trouble } from '../parts/states.tsx';
+import { SaveForm } from '../parts/save_form.tsx';
+import { Await } from '../parts/states.tsx';
 import { say } from '../parts/toast.tsx';
 
 const CHANGE = 'POST /admin/pools/:pool/details';
@@ -35,60 +33,34 @@ function DetailsForm(props: {
   save: (changes: Record<string, unknown>) => Promise<void>;
 }) {
   const { details, save } = props;
-  const { isBusy, error, run } = useSubmit();
-  const mayChange = useMay(CHANGE);
-  const onSubmit = (event: SubmitEvent): void => {
-    event.preventDefault();
-    const form = event.currentTarget as HTMLFormElement;
-    void run(() => save({ ...detailsOf(form), ...reasonOf(form) }));
-  };
   return (
-    <form class="form-cards" onSubmit={onSubmit}>
-      <Card title="What buyers read">
-        <fieldset class="bare" disabled={!mayChange}>
-          <div class="fields">
-            <Field
-              name="title"
-              label="Title"
-              value={details.title ?? ''}
-              hint="Empty: the name of the pool."
-            />
-            <Field name="place" label="Where" value={details.place ?? ''} />
-            <TimeField name="starts_at" label="When" at={details.starts_at} />
-            <Field
-              name="time_zone"
-              label="Time zone"
-              value={details.time_zone ?? ''}
-              hint="In which buyers read it, such as Europe/Berlin. Empty: UTC."
-            />
-            <Field
-              name="picture_url"
-              label="Picture"
-              value={details.picture_url ?? ''}
-              pattern="https://.+"
-              hint="An https address."
-            />
-          </div>
-          <TextField
-            name="text"
-            label="Text"
-            value={details.text ?? ''}
-            hint="Empty lines part paragraphs."
-          />
-        </fieldset>
-        <May do={CHANGE}>
-          <Field name="reason" label="Reason for the new details" hint="For the audit log." />
-        </May>
-        {error && <Trouble error={error} />}
-        <May do={CHANGE}>
-          <p>
-            <button type="submit" class="button button-main" disabled={isBusy}>
-              Save details
-            </button>
-          </p>
-        </May>
-      </Card>
-    </form>
+    <SaveForm
+      title="What buyers read"
+      do={CHANGE}
+      action="Save details"
+      reasonLabel="Reason for the new details"
+      submit={(form) => save({ ...detailsOf(form), ...reasonOf(form) })}
+    >
+      <div class="fields">
+        <Field name="title" label="Title" value={details.title ?? ''} hint="Empty: the name of the pool." />
+        <Field name="place" label="Where" value={details.place ?? ''} />
+        <TimeField name="starts_at" label="When" at={details.starts_at} />
+        <Field
+          name="time_zone"
+          label="Time zone"
+          value={details.time_zone ?? ''}
+          hint="In which buyers read it, such as Europe/Berlin. Empty: UTC."
+        />
+        <Field
+          name="picture_url"
+          label="Picture"
+          value={details.picture_url ?? ''}
+          pattern="https://.+"
+          hint="An https address."
+        />
+      </div>
+      <TextField name="text" label="Text" value={details.text ?? ''} hint="Empty lines part paragraphs." />
+    </SaveForm>
   );
 }
 

@@ -25,8 +25,8 @@ const MAX_VISIBILITY_SEC = 43_200;
 const LEAST_DIFFICULTY = 1_000;
 const MAX_DIFFICULTY = 100_000_000;
 /** With one, no claim would be tried at all. */
-const LEAST_DELIVERIES = 2;
-const MAX_DELIVERIES = 1_000;
+const LEAST_ATTEMPTS = 2;
+const MAX_ATTEMPTS = 1_000;
 const MAX_QUANTITY = 10;
 const GRACE_SEC = { min: 5, max: 600 };
 
@@ -127,19 +127,22 @@ export function CarryFields({ pool, errorOf }: { pool: PoolView; errorOf: ErrorO
       )}
       {field(
         'max_retries',
-        'Deliveries at most',
-        'A message with this many is a dead letter: 2 means one try.',
-        upTo(MAX_DELIVERIES, LEAST_DELIVERIES),
+        'Dead letter at attempt',
+        'This attempt is not made: 10 allows nine that fail. A delivery that meets an outage is not an attempt.',
+        upTo(MAX_ATTEMPTS, LEAST_ATTEMPTS),
       )}
       {field('commit_rpc_name', 'Commits by', 'The function of the ledger that writes a ticket.', {
         isRequired: true,
         pattern: '[a-z_][a-z0-9_]{0,62}',
       })}
-      {field('commit_webhook_url', 'Commit hook', 'Workers ask it instead of the function. Empty: none.')}
+      {field('commit_webhook_url', 'Commit hook', 'Workers ask it instead of the function. Empty: none.', {
+        isWide: true,
+      })}
       {field(
         'validation_webhook_url',
         'Validation hook',
         'Workers ask it before they write a ticket. Empty: none.',
+        { isWide: true },
       )}
     </div>
   );

@@ -7,14 +7,19 @@ import { useLoad } from '../lib/load.ts';
 import { Link } from '../lib/router.tsx';
 import { siteCalls } from '../lib/senders.ts';
 import type { SiteView } from '../lib/shapes.ts';
-import { useSubmit } from '../lib/submit.ts';
 import { Check, Choice, Field } from '../parts/fields.tsx';
-import { reasonOf } from '../parts/form_dialog.tsx';
-import { May, useMay } from '../parts/may.tsx';
-import { ON_OUTAGE, SecretFault, Secrets, SenderButtons, stateOf } from '../parts/sender.tsx';
+import { May } from '../parts/may.tsx';
+import { SecretFault } from '../parts/secret_fault.tsx';
+import {
+  ON_OUTAGE,
+  Secrets,
+  type SenderActs,
+  SenderButtons,
+  SenderSettings,
+  stateOf,
+} from '../parts/sender.tsx';
 import { Card, Facts, Moment, PageHead } from '../parts/small.tsx';
-import { Await, Trouble } from '../parts/states.tsx';
-import { say } from '../parts/toast.tsx';
+import { Await } from '../parts/states.tsx';
 import { KINDS_HINT, UNSIGNED } from './sites.tsx';
 
 const CHANGE = 'POST /admin/sites/:site';
@@ -31,56 +36,34 @@ function changesOf(form: HTMLFormElement): Record<string, unknown> {
   return { ...changes, ...(unsigned !== undefined && { require_signature: !unsigned }) };
 }
 
-function Settings({ site, onSaved }: { site: SiteView; onSaved(): void }) {
-  const { isBusy, error, run } = useSubmit();
-  const mayChange = useMay(CHANGE);
-  const onSubmit = (event: SubmitEvent): void => {
-    event.preventDefault();
-    const form = event.currentTarget as HTMLFormElement;
-    void run(async () => {
-      const changes = changesOf(form);
-      if (Object.keys(changes).length === 0) return say('No setting was changed.');
-      await siteCalls(site.site_id).change(changes, reasonOf(form));
-      say(`The settings of ${site.site_id} are saved.`, 'good', siteAudit(site.site_id));
-      onSaved();
-    });
-  };
+function Settings({ site, acts }: { site: SiteView; acts: SenderActs }) {
   return (
-    <form class="form-cards" onSubmit={onSubmit}>
-      <Card title="Settings">
-        <fieldset class="bare" disabled={!mayChange}>
-          <div class="fields">
-            <Field name="kinds" label="Kinds" value={site.kinds?.join(', ') ?? ''} hint={KINDS_HINT} />
-            <Choice
-              name="on_outage"
-              label="Calls while the ledger is away"
-              options={ON_OUTAGE}
-              value={site.on_outage}
-              hint="What is accepted is recorded when the ledger is back."
-            />
-          </div>
-          <Check name="unsigned" label={UNSIGNED} isChecked={!site.require_signature} />
-          <p class="hint">Sluice does not recognise the second delivery of a call without a signature.</p>
-        </fieldset>
-        <May do={CHANGE}>
-          <Field name="reason" label="Reason for the change" hint="For the audit log." />
-        </May>
-        {error && <Trouble error={error} />}
-        <May do={CHANGE}>
-          <p>
-            <button type="submit" class="button button-main" disabled={isBusy}>
-              Save settings
-            </button>
-          </p>
-        </May>
-      </Card>
-    </form>
+    <SenderSettings {...acts} do={CHANGE} changesOf={changesOf}>
+      <div class="fields">
+        <Field name="kinds" label="Kinds" value={site.kinds?.join(', ') ?? ''} hint={KINDS_HINT} />
+        <Choice
+          name="on_outage"
+          label="Calls while the ledger is away"
+          options={ON_OUTAGE}
+          value={site.on_outage}
+          hint="What is accepted is recorded when the ledger is back."
+        />
+      </div>
+      <Check name="unsigned" label={UNSIGNED} isChecked={!site.require_signature} />
+      <p class="hint">Sluice does not recognise the second delivery of a call without a signature.</p>
+    </SenderSettings>
   );
 }
 
 export function Site({ parameter: id }: { parameter: string }) {
   const loaded = useLoad(`site ${id}`, () => get<SiteView>(`/admin/sites/${encodeURIComponent(id)}`));
   const site = loaded.value;
+  const actsOn = (found: SiteView): SenderActs => ({
+    sender: { ...found, name: id },
+    audit: siteAudit(id),
+    calls: siteCalls(id),
+    onDone: loaded.reload,
+  });
   return (
     <>
       <PageHead title={id} state={site && stateOf(site.is_active, site.secret_fault)} about="Call site">
@@ -89,23 +72,21 @@ export function Site({ parameter: id }: { parameter: string }) {
         </Link>
         {site && (
           <May do={CHANGE}>
-            <SenderButtons
-              sender={{ ...site, name: id }}
-              audit={siteAudit(id)}
-              calls={siteCalls(id)}
-              onDone={loaded.reload}
-            />
+            <SenderButtons {...actsOn(site)} />
           </May>
         )}
       </PageHead>
       <Await loaded={loaded}>
         {(found) => (
           <>
-            <SecretFault fault={found.secret_fault} />
+            <SecretFault fault={found.secret_fault}>The site has to send it again.</SecretFault>
             <Card title="The call site">
               <Facts
                 facts={[
-                  ['Secrets', <Secrets key="secrets" names={found.secret_names} />],
+                  [
+                    'Secrets',
+                    <Secrets key="secrets" names={found.secret_names} fault={found.secret_fault} />,
+                  ],
                   ['Signature', found.require_signature ? 'required' : 'not required'],
                   ['Added', <Moment key="added" at={found.created_at} />],
                   [
@@ -117,7 +98,7 @@ export function Site({ parameter: id }: { parameter: string }) {
                 ]}
               />
             </Card>
-            <Settings key={JSON.stringify(found)} site={found} onSaved={loaded.reload} />
+            <Settings key={JSON.stringify(found)} site={found} acts={actsOn(found)} />
           </>
         )}
       </Await>

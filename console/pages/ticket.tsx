@@ -1,11 +1,10 @@
 import { VOID } from '../lib/acts.ts';
 import { get } from '../lib/api.ts';
-import { claimPlace, orderPlace, poolPlace, searchPlace } from '../lib/links.ts';
+import { claimPlace, orderPlace, searchPlace } from '../lib/links.ts';
 import { useLoad } from '../lib/load.ts';
-import { Link } from '../lib/router.tsx';
 import type { TicketView } from '../lib/shapes.ts';
 import { ActButtons } from '../parts/bench.tsx';
-import { Card, Facts, Id, Moment, PageHead, User } from '../parts/small.tsx';
+import { Card, Facts, holderFacts, Id, Moment, PageHead } from '../parts/small.tsx';
 import { Await } from '../parts/states.tsx';
 import { storySteps } from '../parts/story.ts';
 import { Timeline } from '../parts/timeline.tsx';
@@ -36,14 +35,7 @@ export function Ticket({ parameter }: { parameter: string }) {
             <Card title="The ticket">
               <Facts
                 facts={[
-                  ['User', <User key="user" id={ticket.user_id} />],
-                  ['Vouched for by a token', ticket.verified ? 'yes' : 'no'],
-                  [
-                    'Pool',
-                    <Link key="pool" to={poolPlace(ticket.pool_id)}>
-                      {ticket.pool_id}
-                    </Link>,
-                  ],
+                  ...holderFacts(ticket),
                   ['Claim', <Id key="claim" value={ticket.claim_id} to={claimPlace(ticket.claim_id)} />],
                   [
                     'Order',

@@ -8,7 +8,8 @@ import { auditPlace } from '../lib/links.ts';
 import { useSubmit } from '../lib/submit.ts';
 import { Dialog } from './dialog.tsx';
 import { Check, Field } from './fields.tsx';
-import { Trouble } from './states.tsx';
+import { Id } from './small.tsx';
+import { Alarm, Trouble } from './states.tsx';
 import { say } from './toast.tsx';
 
 interface ActDialogProps {
@@ -19,6 +20,11 @@ interface ActDialogProps {
   onDone(isAll: boolean): void;
 }
 
+/** What an act on a group says where workers were faster: an event that failed is tried again by itself. */
+const NOTHING_LEFT = 'Nothing is left to do.';
+/** As many as are named of each outcome. */
+const FEW = 5;
+
 function groups(outcomes: readonly Outcome[]): [string, string[]][] {
   const byOutcome = new Map<string, string[]>();
   for (const { id, outcome } of outcomes) byOutcome.set(outcome, [...(byOutcome.get(outcome) ?? []), id]);
@@ -26,12 +32,21 @@ function groups(outcomes: readonly Outcome[]): [string, string[]][] {
 }
 
 function verdictOf(outcomes: readonly Outcome[], isDryRun: boolean): string {
-  if (isDryRun) return 'Dry run: nothing was changed.';
+  if (isDryRun) return outcomes.length === 0 ? `Dry run. ${NOTHING_LEFT}` : 'Dry run: nothing was changed.';
+  if (outcomes.length === 0) return NOTHING_LEFT;
   if (outcomes.every(isDone)) return 'Done.';
   return outcomes.some(isDone) ? 'Not all is done.' : 'Not done.';
 }
 
-function Outcomes({ outcomes, isDryRun }: { outcomes: readonly Outcome[]; isDryRun: boolean }) {
+interface Shown {
+  readonly outcomes: readonly Outcome[];
+  readonly isDryRun: boolean;
+}
+
+function Outcomes({ act, outcomes, isDryRun }: Shown & { act: Act }) {
+  // What was done to a thing may have ended it.
+  const placeOf = ({ id, outcome }: Outcome) =>
+    isDryRun || !isDone({ outcome }) ? act.placeOf?.(id) : undefined;
   return (
     <div class="outcomes" role="status">
       <p>
@@ -41,8 +56,15 @@ function Outcomes({ outcomes, isDryRun }: { outcomes: readonly Outcome[]; isDryR
         {groups(outcomes).map(([outcome, ids]) => (
           <li key={outcome}>
             <strong>{ids.length}</strong> {words(outcome)}
-            <span class="muted"> {ids.slice(0, 5).join(', ')}</span>
-            {ids.length > 5 && <span class="muted"> and {ids.length - 5} more</span>}
+            <span class="muted">
+              {ids.slice(0, FEW).map((id, index) => (
+                <>
+                  {index > 0 ? ', ' : ' '}
+                  <Id key={id} value={id} to={placeOf({ id, outcome })} />
+                </>
+              ))}
+              {ids.length > FEW && ` and ${ids.length - FEW} more`}
+            </span>
           </li>
         ))}
       </ul>
@@ -59,7 +81,7 @@ function writtenAt({ audit: { db, subjectOf } }: Act, outcomes: readonly Outcome
 }
 
 export function ActDialog({ act, ids, onClose, onDone }: ActDialogProps) {
-  const [shown, setShown] = useState<{ outcomes: readonly Outcome[]; isDryRun: boolean }>();
+  const [shown, setShown] = useState<Shown>();
   const { isBusy, error, run } = useSubmit();
   const verb = act.verb.toLowerCase();
   const onSubmit = (event: SubmitEvent): void => {
@@ -74,7 +96,11 @@ export function ActDialog({ act, ids, onClose, onDone }: ActDialogProps) {
       const isAll = outcomes.every(isDone);
       onDone(isAll);
       const summary = groups(outcomes).map(([outcome, of]) => `${of.length} ${words(outcome)}`);
-      say(`${summary.join(', ')}.`, isAll ? 'good' : 'bad', writtenAt(act, outcomes));
+      say(
+        summary.length === 0 ? NOTHING_LEFT : `${summary.join(', ')}.`,
+        isAll ? 'good' : 'bad',
+        writtenAt(act, outcomes),
+      );
       // Where all is done there is nothing left to read here.
       if (isAll) onClose();
     });
@@ -84,6 +110,7 @@ export function ActDialog({ act, ids, onClose, onDone }: ActDialogProps) {
     <Dialog title={`${act.verb} ${plural(ids.length, act.noun, act.nouns)}`} onClose={onClose}>
       <form onSubmit={onSubmit}>
         <p>{act.about}</p>
+        {act.caution !== undefined && <Alarm tone="warn">{act.caution}</Alarm>}
         {act.option !== undefined && <Check name="option" label={act.option} isChecked />}
         <Field
           name="reason"
@@ -92,7 +119,7 @@ export function ActDialog({ act, ids, onClose, onDone }: ActDialogProps) {
           autoFocus
           hint="For the audit log, for example: the validation service is repaired."
         />
-        {shown && <Outcomes {...shown} />}
+        {shown && <Outcomes act={act} {...shown} />}
         {error && <Trouble error={error} />}
         <footer class="dialog-foot">
           <button type="button" class="button" onClick={onClose}>

@@ -5,7 +5,7 @@ import type { Live } from '../lib/live.ts';
 import { Link } from '../lib/router.tsx';
 import type { LiveSample } from '../lib/shapes.ts';
 import { Alarm } from './states.tsx';
-import { Troubles } from './troubles.tsx';
+import { Troubles, troublesSaid } from './troubles.tsx';
 
 /** How long a database has not answered the server. */
 function downFor({ at }: LiveSample, { away_since = at }: LiveSample['db1']): number {
@@ -14,15 +14,16 @@ function downFor({ at }: LiveSample, { away_since = at }: LiveSample['db1']): nu
 
 function Letters({ amount, of, to }: { amount: number; of: string; to: string }) {
   if (amount === 0) return null;
+  const them = amount === 1 ? 'it' : 'them';
   return (
     <Alarm tone="warn">
-      <strong>{plural(amount, 'dead letter')}</strong> of {of} will not succeed by retrying.{' '}
-      <Link to={to}>Look at them</Link>
+      <strong>{plural(amount, 'dead letter')}</strong> of {of}. Workers do not try {them} again: replay {them}{' '}
+      when the cause is mended. <Link to={to}>Look at them</Link>
     </Alarm>
   );
 }
 
-/** Dead letters, hooks and secrets are told on the overview; elsewhere the number beside their page, or that page itself, is enough. */
+/** Dead letters, hooks and secrets are shown on the overview; elsewhere the menu has their number. A reader who hears the page is told everywhere. */
 export function Alarms({ live, isOverview }: { live: Live; isOverview: boolean }) {
   const { latest, connection } = live;
   const letters = latest?.dlq_depth ?? 0;
@@ -38,12 +39,12 @@ export function Alarms({ live, isOverview }: { live: Live; isOverview: boolean }
     latest?.db1.ok === false && 'The intake does not answer.',
     latest?.db2.ok === false && 'The ledger does not answer.',
     away.length > 0 && `Cell ${away.join(', ')} does not answer.`,
+    ...troublesSaid(latest),
     letters + events > 0 && 'There are dead letters.',
     waiting > 0 && 'Deliveries wait in the inbox.',
     refused > 0 && 'The ledger refused deliveries of the inbox.',
     orders?.is_braked && 'Refunds are held back.',
     pastBound > 0 && 'Orders hold seats for longer than they may.',
-    isOverview && (latest?.troubles ?? []).length > 0 && 'A hook, a handler or a secret needs you.',
   ];
   return (
     <div class="alarms">

@@ -20,16 +20,18 @@ export interface FieldProps {
   pattern?: string;
   autoComplete?: string;
   autoFocus?: boolean;
+  /** As wide as the form: for an address. */
+  isWide?: boolean;
   /** Why the server did not take it. */
   error?: string | undefined;
 }
 
 export function Field(props: FieldProps) {
   const id = useId();
-  const { name, label, type = 'text', hint, isRequired = false, error } = props;
+  const { name, label, type = 'text', hint, isRequired = false, isWide = false, error } = props;
   const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ');
   return (
-    <div class="field">
+    <div class={isWide ? 'field field-wide' : 'field'}>
       <label for={id}>
         {label} {!isRequired && type !== 'search' && <span class="muted">optional</span>}
       </label>

@@ -1,14 +1,14 @@
 // What happened while the numbers were taken, newest first. Each leads to its own time.
 
 import { type Mark, markText } from '../../db1/supabase/functions/_shared/console/marks.ts';
-import { pathWith } from '../lib/api.ts';
 import { duration, plural } from '../lib/format.ts';
+import { historyPlace } from '../lib/links.ts';
 import { Link } from '../lib/router.tsx';
 import { Moment } from './small.tsx';
 
 const MOST = 100;
 /** Shown on either side of what happened. */
-const AROUND_MS = 5 * 60_000;
+const AROUND_MIN = 5;
 
 const TONES: Readonly<Record<string, string>> = {
   outage: 'bad',
@@ -27,13 +27,18 @@ function Length({ mark: { began_at, ended_at } }: { mark: Mark }) {
   return sec < 1 ? null : <span class="muted">for {duration(sec)}</span>;
 }
 
-function aroundOf({ began_at, ended_at }: Mark, of: string | undefined): string {
-  const around = (at: string, ms: number): string => new Date(Date.parse(at) + ms).toISOString();
-  return pathWith('/history', {
-    from: around(began_at, -AROUND_MS),
-    to: around(ended_at ?? began_at, AROUND_MS),
-    of,
-  });
+const aroundOf = ({ began_at, ended_at }: Mark, of: string | undefined): string =>
+  historyPlace(began_at, ended_at ?? began_at, AROUND_MIN, of);
+
+/** Below charts that show them as lines without a name. */
+export function DashedLines({ marks }: { marks: readonly Mark[] }) {
+  if (marks.every(({ kind }) => kind === 'outage')) return null;
+  return (
+    <p class="hint">
+      A dashed line is something that happened, such as a start, a breaker or what an operator did.{' '}
+      <Link to="/history?range=15m">History names each</Link>
+    </p>
+  );
 }
 
 export function Marks({ marks, of }: { marks: readonly Mark[]; of: string | undefined }) {

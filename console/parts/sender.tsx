@@ -1,10 +1,12 @@
-// What webhook endpoints and call sites have in common: secrets by their names, which can be rotated, and a switch.
+// What webhook endpoints and call sites have in common: settings, secrets by their names, which can be rotated, and a switch.
 
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { SenderCalls } from '../lib/senders.ts';
 import { Check, Field } from './fields.tsx';
 import { FormDialog, ReasonDialog, reasonOf } from './form_dialog.tsx';
-import { Fault } from './states.tsx';
+import { SaveForm } from './save_form.tsx';
+import { refusedUntil } from './secret_fault.tsx';
 import { say } from './toast.tsx';
 
 /** What the server takes as the name of a secret: a secret pasted here by mistake is stopped before it is sent. */
@@ -22,6 +24,7 @@ export interface Sender {
   /** As its page calls it. */
   readonly name: string;
   readonly secret_names: readonly string[];
+  readonly secret_fault?: string | null;
   readonly is_active: boolean;
 }
 
@@ -56,17 +59,20 @@ export function SwitchDialog({ sender: { name, is_active }, audit, calls, onDone
   );
 }
 
-function RotateDialog({ sender: { name, secret_names }, audit, calls, onDone, onClose }: DialogProps) {
+function RotateDialog({ sender, audit, calls, onDone, onClose }: DialogProps) {
+  const { name, secret_names, secret_fault: fault } = sender;
   const submit = async (form: HTMLFormElement): Promise<void> => {
     const data = new FormData(form);
     const secret = String(data.get('secret_name')).trim();
     const only = data.has('only');
     await calls.rotate({ secret_names: [secret], only }, reasonOf(form));
     const kept = secret_names.filter((one) => one !== secret);
+    // A fault names the first that cannot be used: the others may be good, or not.
+    const others = fault ? '' : `; ${kept.join(', ')} stay good`;
     say(
       only || kept.length === 0
         ? `${secret} is the only secret of ${name} now.`
-        : `${secret} is the newest secret of ${name}; ${kept.join(', ')} stay good.`,
+        : `${secret} is the newest secret of ${name}${others}.`,
       'good',
       audit,
     );
@@ -76,8 +82,9 @@ function RotateDialog({ sender: { name, secret_names }, audit, calls, onDone, on
   return (
     <FormDialog title={`Rotate the secret of ${name}`} action="Rotate" submit={submit} onClose={onClose}>
       <p>
-        The new secret goes first, and those of now stay good: change it at the sender, then rotate again to
-        the same name and end the old ones.
+        {fault
+          ? `${fault} Rotating does not mend that: what is signed with it stays refused. The new secret goes first: change it at the sender at once, then rotate again to the same name and end the old ones.`
+          : 'The new secret goes first, and those of now stay good: change it at the sender, then rotate again to the same name and end the old ones.'}
       </p>
       <Field name="secret_name" label="Name of the new secret" isRequired autoFocus {...SECRET_NAME} />
       <Check name="only" label={`End the old ones: ${secret_names.join(', ') || 'there is none'}`} />
@@ -109,8 +116,28 @@ export function SenderButtons(acts: SenderActs) {
   );
 }
 
-const WHERE =
-  'What is signed with it is refused until the server finds it in DB2’s Vault, in the file that SLUICE_SECRETS_FILE names, or in its environment.';
+interface SettingsProps extends SenderActs {
+  /** The route that saves them. */
+  do: string;
+  /** What was changed in the form: only that is sent. */
+  changesOf(form: HTMLFormElement): Record<string, unknown>;
+  children: ComponentChildren;
+}
+
+export function SenderSettings({ sender: { name }, audit, calls, onDone, ...form }: SettingsProps) {
+  const submit = async (filled: HTMLFormElement): Promise<void> => {
+    const changes = form.changesOf(filled);
+    if (Object.keys(changes).length === 0) return say('No setting was changed.');
+    await calls.change(changes, reasonOf(filled));
+    say(`The settings of ${name} are saved.`, 'good', audit);
+    onDone();
+  };
+  return (
+    <SaveForm title="Settings" action="Save settings" do={form.do} submit={submit}>
+      {form.children}
+    </SaveForm>
+  );
+}
 
 /** In a table: the names, and below them what is wrong. */
 export function SecretNames({
@@ -127,7 +154,7 @@ export function SecretNames({
         <>
           <br />
           <small class="field-error">
-            {fault} {WHERE}
+            {fault} {refusedUntil(fault)}
           </small>
         </>
       )}
@@ -135,30 +162,24 @@ export function SecretNames({
   );
 }
 
-/** On its own page: the names from the newest on, and what to do where one cannot be used. */
-export function Secrets({ names }: { names: readonly string[] }) {
+/** On its own page: the names from the newest on, and which one cannot be used. */
+export function Secrets({ names, fault }: { names: readonly string[]; fault: string | null | undefined }) {
   if (names.length === 0) return <>none: its requests are not signed</>;
   return (
     <>
       {names.map((name, index) => (
         <div key={name}>
           <code class="given">{name}</code>{' '}
-          {names.length > 1 && <small class="muted">{index === 0 ? 'newest' : 'still good'}</small>}
+          {fault?.startsWith(`${name} `) ? (
+            <small class="field-error">cannot be used</small>
+          ) : (
+            names.length > 1 && (
+              <small class="muted">{index === 0 ? 'newest' : fault ? 'older' : 'still good'}</small>
+            )
+          )}
         </div>
       ))}
     </>
-  );
-}
-
-export function SecretFault({ fault }: { fault: string | null | undefined }) {
-  if (!fault) return null;
-  return (
-    <Fault title={fault}>
-      <p>
-        {WHERE} Servers see a change of the Vault or the file within a second; a new environment needs a new
-        start. Or rotate to a secret that they have.
-      </p>
-    </Fault>
   );
 }
 

@@ -6,6 +6,7 @@ import { operator, signOut } from '../lib/api.ts';
 import { useLive, useLiveConnection } from '../lib/live.ts';
 import { Link, usePlace } from '../lib/router.tsx';
 import { useStore } from '../lib/store.ts';
+import { shownOf } from '../lib/troubles.ts';
 import { Alarms } from './alarms.tsx';
 import { Icon, type IconName, Mark } from './icons.tsx';
 import { SearchBox } from './search_box.tsx';
@@ -81,6 +82,17 @@ const lampOf = (seen: { ok: boolean } | undefined): 'ok' | 'down' | 'unknown' =>
 /** What waits for an operator on a page, by its path. */
 type Waiting = Readonly<Record<string, number>>;
 
+/** On the overview stands what cannot be used; it looks worse than what waits on other days, too. */
+function Badge({ to, amount }: { to: string; amount: number }) {
+  if (amount === 0) return null;
+  return (
+    <span class={to === '/' ? 'badge badge-trouble' : 'badge'}>
+      {amount}
+      <span class="sr-only">{to === '/' ? ' in trouble' : ' waiting'}</span>
+    </span>
+  );
+}
+
 /** It scrolls by itself where the window is low, and shows the page of now; what stands below it stays in view. */
 function Places({ path, waiting, isOpen }: { path: string; waiting: Waiting; isOpen: boolean }) {
   const list = useRef<HTMLDivElement>(null);
@@ -96,12 +108,7 @@ function Places({ path, waiting, isOpen }: { path: string; waiting: Waiting; isO
               <Link to={to} isCurrent={isAt(path, to)}>
                 <Icon name={icon} />
                 {name}
-                {(waiting[to] ?? 0) > 0 && (
-                  <span class="badge">
-                    {waiting[to]}
-                    <span class="sr-only"> waiting</span>
-                  </span>
-                )}
+                <Badge to={to} amount={waiting[to] ?? 0} />
               </Link>
             </li>
           ))}
@@ -125,7 +132,9 @@ export function Shell({ children }: { children: ComponentChildren }) {
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);
   }, []);
+  const troubles = live.latest === undefined ? 0 : shownOf(live.latest).length;
   const waiting: Waiting = {
+    '/': troubles,
     '/issues': live.latest?.issues?.open ?? 0,
     '/dead-letters':
       (live.latest?.dlq_depth ?? 0) +
@@ -156,7 +165,8 @@ export function Shell({ children }: { children: ComponentChildren }) {
           >
             <Icon name={isMenuOpen ? 'close' : 'menu'} />
             <span class="sr-only">Menu</span>
-            {isWaiting && <span class="badge badge-dot" />}
+            <Badge to="/" amount={troubles} />
+            {isWaiting && troubles === 0 && <span class="badge badge-dot" />}
           </button>
         </div>
         <nav id="menu" class={isMenuOpen ? 'menu menu-open' : 'menu'} aria-label="Console">

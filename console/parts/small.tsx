@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from 'preact';
 import { fullMoment, moment, UNKNOWN, words, zoneOf } from '../lib/format.ts';
-import { userPlace } from '../lib/links.ts';
+import { poolPlace, userPlace } from '../lib/links.ts';
 import { Link } from '../lib/router.tsx';
 import { useStore } from '../lib/store.ts';
 import { zone } from '../lib/zone.ts';
@@ -158,8 +158,24 @@ export function Card({
   );
 }
 
+type Fact = readonly [string, ComponentChildren];
+
+/** The first facts of a claim, a ticket and an order. */
+export function holderFacts(held: { user_id: string; verified: boolean; pool_id: string }): Fact[] {
+  return [
+    ['User', <User key="user" id={held.user_id} />],
+    ['Vouched for by a token', held.verified ? 'yes' : 'no'],
+    [
+      'Pool',
+      <Link key="pool" to={poolPlace(held.pool_id)}>
+        {held.pool_id}
+      </Link>,
+    ],
+  ];
+}
+
 /** Names and values, as pairs; what has no value is left out. */
-export function Facts({ facts }: { facts: readonly (readonly [string, ComponentChildren])[] }) {
+export function Facts({ facts }: { facts: readonly Fact[] }) {
   return (
     <dl class="facts">
       {facts

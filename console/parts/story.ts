@@ -3,9 +3,17 @@
 
 import { moneyOf } from '../../db1/supabase/functions/_shared/money.ts';
 import type { TimelineEvent } from '../lib/shapes.ts';
-import type { Step } from './timeline.tsx';
 
-const TONES: Readonly<Record<string, Step['tone']>> = {
+/** As the timeline draws it. */
+export interface StoryStep {
+  at: string | null;
+  what: string;
+  tone?: 'good' | 'bad' | 'wait';
+  detail: Readonly<Record<string, unknown>>;
+  note: string | undefined;
+}
+
+const TONES: Readonly<Record<string, StoryStep['tone']>> = {
   committed: 'good',
   dead_letter: 'bad',
   refused: 'bad',
@@ -82,13 +90,23 @@ const NOTES: Readonly<Record<string, string>> = {
 
 const AMOUNTS = /^(amount|captured|refunded|disputed)$/;
 
+/** Deliveries and attempts stand side by side, and differ after an outage. */
+function noteOf({ what, detail }: TimelineEvent): string | undefined {
+  const isUncounted =
+    what === 'queued' && Number(detail.deliveries) - Number(detail.is_held) > Number(detail.attempts);
+  return isUncounted
+    ? 'Only a delivery that failed is an attempt. One that met an outage, or whose worker was lost, is not.'
+    : NOTES[what];
+}
+
 /** Without what stands beside it already. `names` are those of one page. */
 export function storySteps(
   timeline: readonly TimelineEvent[],
   known: Readonly<Record<string, unknown>>,
   names: Readonly<Record<string, string>> = {},
-): Step[] {
-  return timeline.map(({ at, what, detail }) => {
+): StoryStep[] {
+  return timeline.map((event) => {
+    const { at, what, detail } = event;
     const currency = detail.currency ?? known.currency;
     const news = Object.entries(detail)
       .filter(([name, value]) => known[name] !== value)
@@ -103,7 +121,7 @@ export function storySteps(
       at,
       what: names[what] ?? NAMES[what] ?? what,
       detail: Object.fromEntries(news),
-      note: NOTES[what],
+      note: noteOf(event),
       ...(tone && { tone }),
     };
   });

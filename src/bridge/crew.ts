@@ -10,7 +10,7 @@ import { type Log, type Metrics, NO_TRACER, type Tracer } from '#core/ports.ts';
 import { createDatabase, type Database, LANE_LOCK_TIMEOUT_MS } from '../db/database.ts';
 import { startListener } from '../db/listener.ts';
 import { quoteName } from '../db/statement.ts';
-import { doesChores, OTHERS_IDLE_MS, type Part, shareOf, WHOLE } from '../processes/part.ts';
+import { doesChores, type Part, restOf, shareOf, WHOLE } from '../processes/part.ts';
 import { HandlerDatabases } from '../webhook/databases.ts';
 import { startWorker, type Worker } from '../worker.ts';
 import { endOnce, startEnder } from './ender.ts';
@@ -121,7 +121,7 @@ function openBridge(options: CrewOptions): { bridge: Bridge; end(): Promise<void
       now: Date.now,
       random: Math.random,
     },
-    { batchSize, batches: workers, leaseSec, share, ...(!doesChores(part) && { idleMs: OTHERS_IDLE_MS }) },
+    { batchSize, batches: workers, leaseSec, share, ...restOf(part) },
   );
   return {
     bridge,

@@ -9,6 +9,7 @@ import { isRefusedAddress, refusalOfUrl } from '#core/bridge/address.ts';
 import { headersOf, type SignHook } from '#core/bridge/hook_request.ts';
 import type { Hook } from '#core/bridge/ports.ts';
 import { Unreachable } from '#core/bridge/ports.ts';
+import { textOf } from '#core/text.ts';
 
 /** A hook that takes longer is down, as far as a queue is concerned. */
 const TIMEOUT_MS = 10_000;
@@ -84,14 +85,11 @@ function send(url: URL, body: string, options: RequestOptions): Promise<number> 
       answer(response.statusCode ?? 0);
     });
     request.on('error', (error) =>
-      reject(isConnected ? error : new Unreachable(messageOf(error), { cause: error })),
+      reject(isConnected ? error : new Unreachable(textOf(error) || 'no connection', { cause: error })),
     );
     request.end(body);
   });
 }
-
-/** Where a name has several addresses and none answers, the error of Node has a code and no message. */
-const messageOf = (error: NodeJS.ErrnoException): string => error.message || error.code || 'no connection';
 
 const publicAddressOnly: LookupFunction = (hostname, options, callback) => {
   resolve(hostname, { ...options, all: true }, (error, addresses) => {

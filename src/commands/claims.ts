@@ -3,7 +3,7 @@
 import type { ClaimRecord } from '#core/claim.ts';
 import type { TimelineEvent } from '#core/console/claims.ts';
 import { AdminClient, ApiError, type Page } from '../admin/client.ts';
-import { orUnknown, timelineTable } from './claim_tables.ts';
+import { factsTable, showEach, timelineTable } from './claim_tables.ts';
 import { voidAction } from './claims_void.ts';
 import { action, type Group, short, UsageError, type Values } from './grammar.ts';
 import { confirm, OPTION, readConnection, showAction, VARIABLES } from './operator.ts';
@@ -90,21 +90,14 @@ async function find(values: Values<typeof FIND_OPTIONS>): Promise<number> {
   return 0;
 }
 
-async function show(ids: readonly string[], json: boolean): Promise<number> {
+function show(ids: readonly string[], json: boolean): Promise<number> {
   checkIds(ids);
-  const api = connect();
-  let missing = 0;
-  for (const id of ids) {
-    const found = await orUnknown(
-      api.get<{ claim: ClaimRecord; timeline: TimelineEvent[] }>(`/admin/claims/${id}`),
-    );
-    if (found === undefined) {
-      console.error(`The claim ${id} does not exist.`);
-      missing += 1;
-    } else if (json) console.log(JSON.stringify(found));
-    else console.log(`${claimTable(found.claim)}\n\n${timelineTable(found.timeline)}\n`);
-  }
-  return missing > 0 ? 1 : 0;
+  return showEach<{ claim: ClaimRecord; timeline: TimelineEvent[] }>(connect, ids, json, {
+    pathOf: (id) => `/admin/claims/${id}`,
+    describe: ({ claim, timeline }) =>
+      `${factsTable('CLAIM', claim, 'claim_id')}\n\n${timelineTable(timeline)}`,
+    unknown: (id) => `The claim ${id} does not exist.`,
+  });
 }
 
 const RELEASE_OPTIONS = { yes: OPTION.yes, reason: OPTION.reason, json: OPTION.json };
@@ -141,15 +134,6 @@ async function releaseOne(api: AdminClient, id: string, reason?: string): Promis
     if (error instanceof ApiError && (error.status === 404 || error.status === 409)) return error.code;
     throw error;
   }
-}
-
-function claimTable(claim: ClaimRecord): string {
-  return formatTable(
-    ['CLAIM', claim.claim_id],
-    Object.entries(claim)
-      .filter(([name]) => name !== 'claim_id')
-      .map(([name, value]) => [name, value === null ? '-' : String(value)]),
-  );
 }
 
 export const command: Group = {

@@ -3,7 +3,7 @@
 import { ISSUE_KINDS, type Issue, type IssueResult } from '#core/console/issues.ts';
 import { isDone } from '#core/console/outcomes.ts';
 import { AdminClient } from '../admin/client.ts';
-import { orUnknown } from './claim_tables.ts';
+import { factsTable, showEach } from './claim_tables.ts';
 import { action, type Group, short, UsageError, type Values } from './grammar.ts';
 import { confirm, OPTION, readConnection, showAction, VARIABLES } from './operator.ts';
 import { formatTable, toTheSecond } from './table.ts';
@@ -63,24 +63,12 @@ const tableOf = (issues: readonly Issue[]): string =>
     ]),
   );
 
-async function show(ids: readonly string[], json: boolean): Promise<number> {
-  const paths = ids.map(pathOf);
-  const api = connect();
-  let missing = 0;
-  for (const [index, path] of paths.entries()) {
-    const issue = await orUnknown(api.get<Issue>(path));
-    if (issue === undefined) {
-      console.error(`The issue ${ids[index]} does not exist.`);
-      missing += 1;
-    } else if (json) console.log(JSON.stringify(issue));
-    else {
-      const facts = Object.entries(issue).filter(([name]) => name !== 'id');
-      const rows = facts.map(([name, value]) => [name, value === null ? '-' : String(value)]);
-      console.log(`${formatTable(['ISSUE', issue.id], rows)}\n`);
-    }
-  }
-  return missing > 0 ? 1 : 0;
-}
+const show = (ids: readonly string[], json: boolean): Promise<number> =>
+  showEach<Issue>(connect, ids, json, {
+    pathOf,
+    describe: (issue) => factsTable('ISSUE', issue, 'id'),
+    unknown: (id) => `The issue ${id} does not exist.`,
+  });
 
 const REPLAY_OPTIONS = {
   'dry-run': { about: 'show the plan: what would be done' },

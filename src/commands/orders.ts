@@ -3,7 +3,7 @@
 import { ORDER_STATUSES, type OrderRow, type OrderView } from '#core/console/order_shapes.ts';
 import { moneyOf } from '#core/money.ts';
 import { AdminClient, type Page } from '../admin/client.ts';
-import { orUnknown, timelineTable } from './claim_tables.ts';
+import { showEach, timelineTable } from './claim_tables.ts';
 import { action, type Group, type Values } from './grammar.ts';
 import { OPTION, readConnection, showAction, VARIABLES } from './operator.ts';
 import { formatTable, toTheSecond } from './table.ts';
@@ -46,18 +46,12 @@ async function list(values: Values<typeof LIST_OPTIONS>): Promise<number> {
   return 0;
 }
 
-async function show(ids: readonly string[], json: boolean): Promise<number> {
-  const api = connect();
-  let missing = 0;
-  for (const id of ids) {
-    const found = await orUnknown(api.get<OrderView>(`/admin/orders/${encodeURIComponent(id)}`));
-    if (found === undefined) {
-      console.error(`No order has the claim or payment ${id}.`);
-      missing += 1;
-    } else console.log(json ? JSON.stringify(found) : described(found));
-  }
-  return missing > 0 ? 1 : 0;
-}
+const show = (ids: readonly string[], json: boolean): Promise<number> =>
+  showEach<OrderView>(connect, ids, json, {
+    pathOf: (id) => `/admin/orders/${encodeURIComponent(id)}`,
+    describe: described,
+    unknown: (id) => `No order has the claim or payment ${id}.`,
+  });
 
 function described(view: OrderView): string {
   const { order, claims, tickets, voided, timeline } = view;
@@ -89,7 +83,7 @@ function described(view: OrderView): string {
   ];
   if (!view.is_ledger_known)
     parts.push('The ledger does not answer: payments, refunds and tickets are not known right now.');
-  return `${parts.join('\n\n')}\n`;
+  return parts.join('\n\n');
 }
 
 export const command: Group = {

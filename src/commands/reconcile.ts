@@ -14,6 +14,7 @@ import {
   type PaymentReconcilePorts,
   type SettledRow,
 } from '#core/reconcile_orders.ts';
+import { textOf } from '#core/text.ts';
 import { createDatabase, type Database } from '../db/database.ts';
 import { StackError } from '../failure.ts';
 import type { CellHere } from '../fleet/fleet.ts';
@@ -30,8 +31,17 @@ import { readMoment } from './values.ts';
 const CONNECTIONS = 1;
 const FIXED = 'fixed';
 const FOR_A_PERSON = 'for a person';
+/** Workers wait for it until the payment is 15 minutes old. */
+const WAITS_FOR_ORDER = 'waits for its order';
+const NOT_SETTLED = 'not settled';
 
 type Handled = Difference & { outcome: string };
+
+interface Repaired {
+  readonly handled: Handled[];
+  /** Why payments could not be settled. */
+  readonly failure?: unknown;
+}
 
 const OPTIONS = {
   fix: { about: 'repair what may be repaired, each with an audit row; a ticket is never touched' },
@@ -65,9 +75,17 @@ async function run({ fix: repairs, stripe, since, json }: Values<typeof OPTIONS>
   try {
     await refuseMoving(intakes);
     const settle = () => settleOnce({ db1Url, cells, db2Url, log });
-    const handled = repairs ? await repair(intakes, db2, settle) : await look(intakes, db2);
+    const { handled, failure }: Repaired = repairs
+      ? await repair(intakes, db2, settle)
+      : { handled: await look(intakes, db2) };
     report(handled, json);
-    return handled.every(({ outcome }) => outcome === FIXED) ? 0 : 1;
+    if (failure !== undefined)
+      throw new StackError(
+        `payments could not be settled: ${textOf(failure)}`,
+        'run `sluice reconcile --fix` again, which goes on from here',
+        failure,
+      );
+    return handled.every(isFixed) ? 0 : 1;
   } finally {
     await Promise.all([...intakes, db2].map((database) => database.end()));
   }
@@ -105,7 +123,33 @@ async function repair(
   intakes: readonly Database[],
   db2: Database,
   settle: () => Promise<void>,
-): Promise<Handled[]> {
+): Promise<Repaired> {
+  const slots = await repairSlots(intakes, db2);
+  const payments = await repairPayments(intakes, db2, slots);
+  try {
+    await settle();
+  } catch (failure) {
+    return { handled: [...slots, ...payments.map((one) => unlessDecided(one, false, NOT_SETTLED))], failure };
+  }
+  const keys = payments.flatMap(({ payment_key }) => payment_key ?? []);
+  const decided = new Set(await paymentPorts(intakes, db2).decided(keys));
+  // A claim that was held, and is paid for now, can be voided.
+  const isAgain = slots.some(({ kind, outcome }) => kind === 'void_unfinished' && outcome !== FIXED);
+  return {
+    handled: [
+      ...(isAgain ? [...slots.filter(isFixed), ...(await repairSlots(intakes, db2))] : slots),
+      ...payments.map((one) => unlessDecided(one, decided.has(one.payment_key ?? ''), WAITS_FOR_ORDER)),
+    ],
+  };
+}
+
+const isFixed = ({ outcome }: Handled): boolean => outcome === FIXED;
+
+/** A payment that is carried again is fixed once it has its decision. */
+const unlessDecided = (payment: Handled, isDecided: boolean, outcome: string): Handled =>
+  isFixed(payment) && !isDecided ? { ...payment, outcome } : payment;
+
+async function repairSlots(intakes: readonly Database[], db2: Database): Promise<Handled[]> {
   const handled: Handled[] = [];
   for (let isAgain = true; isAgain; ) {
     const round: Handled[] = [];
@@ -113,9 +157,17 @@ async function repair(
       round.push({ ...difference, outcome: await fixSlot(intakes, db2, difference) });
     // The slot of a void that is finished now may have been sold again.
     isAgain = round.some(({ kind, outcome }) => kind === 'void_unfinished' && outcome === FIXED);
-    handled.push(...(isAgain ? round.filter(({ outcome }) => outcome === FIXED) : round));
+    handled.push(...(isAgain ? round.filter(isFixed) : round));
   }
-  const open = handled.filter(({ kind, outcome }) => kind !== 'void_unfinished' && outcome !== FIXED);
+  return handled;
+}
+
+async function repairPayments(
+  intakes: readonly Database[],
+  db2: Database,
+  slots: readonly Handled[],
+): Promise<Handled[]> {
+  const open = slots.filter(({ kind, outcome }) => kind !== 'void_unfinished' && outcome !== FIXED);
   const left = new Set(open.map(({ ticket }) => ticket?.claim_id));
   const payments: Handled[] = [];
   for (const difference of await findUnsettledPayments(paymentPorts(intakes, db2))) {
@@ -123,8 +175,7 @@ async function repair(
     const waits = difference.claim_ids?.some((id) => left.has(id));
     payments.push({ ...difference, outcome: waits ? FOR_A_PERSON : await fixPayment(db2, difference) });
   }
-  await settle();
-  return [...handled, ...payments];
+  return payments;
 }
 
 async function compareSlots(intakes: readonly Database[], db2: Database): Promise<Difference[]> {
@@ -245,6 +296,9 @@ Compares DB1 with DB2, slot by slot, while both run, and reports every differenc
   slot_status              a slot that is not what its claim says                     --fix: it is
   void_unfinished          a ticket that is void in the ledger, and a claim that lives --fix: it ends
   payment_unsettled        a payment that the intake has no decision for (any more)   --fix: decided again
+
+What --fix calls "for a person" it may not mend, or not yet. A payment "waits for its order" where no cell knows that: the money goes
+back once the payment is 15 minutes old.
 
 With --stripe it compares both databases with Stripe, for each Stripe endpoint that has a key, and repairs nothing:
 

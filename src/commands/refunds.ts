@@ -5,7 +5,7 @@ import { isDone } from '#core/console/outcomes.ts';
 import type { RefundAct, RefundResult } from '#core/console/refunds.ts';
 import { moneyOf } from '#core/money.ts';
 import { AdminClient, type Page } from '../admin/client.ts';
-import { orUnknown } from './claim_tables.ts';
+import { factsTable, showEach } from './claim_tables.ts';
 import { action, type Group, UsageError, type Values } from './grammar.ts';
 import { confirm, OPTION, readConnection, showAction, VARIABLES } from './operator.ts';
 import { formatTable, toTheSecond } from './table.ts';
@@ -45,23 +45,12 @@ async function list(values: Values<typeof LIST_OPTIONS>): Promise<number> {
   return 0;
 }
 
-async function show(ids: readonly string[], json: boolean): Promise<number> {
-  const api = connect();
-  let missing = 0;
-  for (const id of ids) {
-    const found = await orUnknown(api.get<RefundRow>(`/admin/refunds/${encodeURIComponent(readId(id))}`));
-    if (found === undefined) {
-      console.error(`The refund ${id} does not exist.`);
-      missing += 1;
-    } else if (json) console.log(JSON.stringify(found));
-    else {
-      const facts = Object.entries(found).filter(([name]) => name !== 'id');
-      const rows = facts.map(([name, value]) => [name, value === null ? '-' : String(value)]);
-      console.log(`${formatTable(['REFUND', found.id], rows)}\n`);
-    }
-  }
-  return missing > 0 ? 1 : 0;
-}
+const show = (ids: readonly string[], json: boolean): Promise<number> =>
+  showEach<RefundRow>(connect, ids, json, {
+    pathOf: (id) => `/admin/refunds/${encodeURIComponent(readId(id))}`,
+    describe: (refund) => factsTable('REFUND', refund, 'id'),
+    unknown: (id) => `The refund ${id} does not exist.`,
+  });
 
 const ACT_OPTIONS = {
   'dry-run': { about: 'say what would be done' },

@@ -170,7 +170,7 @@ async function compareRowSecurity(client: pg.Client, side: SideName): Promise<st
 }
 
 async function findUntriedPools(client: pg.Client): Promise<string[]> {
-  // A message is a dead letter when its deliveries reach max_retries: with 1 the first delivery is not tried.
+  // A message is a dead letter when its attempts reach max_retries: with 1 the first delivery is not tried.
   const { rows } = await client.query(
     'select c.pool_id from public.engine_config c where c.max_retries < 2 order by c.pool_id',
   );

@@ -6,7 +6,7 @@ import { namedSecrets } from '#core/webhook/admin.ts';
 import type { EndpointRow } from '#core/webhook/operators.ts';
 import { providerNamed } from '#core/webhook/providers.ts';
 import { minSecretChars, type Secrets } from '#core/webhook/secrets.ts';
-import { type Loop, startLoop } from '../loop.ts';
+import { type Loop, last, startLoop } from '../loop.ts';
 import type { NewMark } from '../samples/outages.ts';
 
 export interface NamedDatabase {
@@ -48,7 +48,10 @@ export function startIssueWatch(ports: WatchPorts): Loop {
     async stop() {
       await Promise.all([...looks, secrets].map((loop) => loop.stop()));
       // A server that is gone misses nothing: what it missed may be mended when it starts again. Another that does tells so again.
-      await tell(new Map()).catch((error: unknown) => ports.log.debug('no mark was ended', { cause: error }));
+      if (secrets.isFailing) return;
+      await last(
+        tell(new Map()).catch((error: unknown) => ports.log.debug('no mark was ended', { cause: error })),
+      );
     },
   };
 }

@@ -15,11 +15,8 @@ export const WHOLE: Part = { index: 0, of: 1 };
 /** More than a large machine has cores: beyond that each process only adds connections. */
 export const MAX_PROCESSES = 64;
 
-/**
- * How long idle workers rest, except the first of the first process. That one looks four times a second; the others have notices too,
- * and this for what becomes due without one. A look costs about a millisecond.
- */
-export const OTHERS_IDLE_MS = 2_000;
+/** A look costs about a millisecond. */
+const OTHERS_IDLE_MS = 2_000;
 
 /** What a supervisor tells a process that it starts: "2/4" is the second of four. */
 export const PART_VARIABLE = 'SLUICE_PROCESS';
@@ -35,6 +32,14 @@ export function shareOf(limit: number, { index, of }: Part): number {
 /** One process does what has to be done once, such as sampling: the others would only find it done. */
 export function doesChores({ index }: Part): boolean {
   return index === 0;
+}
+
+/**
+ * How long the worker at place `at` of a process rests where it finds nothing. The first of the first process looks four times a second,
+ * as a worker does that is told nothing here; the others have notices too, and this for what becomes due without one.
+ */
+export function restOf(part: Part, at = 0): { readonly idleMs?: number } {
+  return at === 0 && doesChores(part) ? {} : { idleMs: OTHERS_IDLE_MS };
 }
 
 export function textOfPart({ index, of }: Part): string {

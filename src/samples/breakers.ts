@@ -4,7 +4,7 @@
 import type { Log, Metrics } from '#core/ports.ts';
 import { shortened } from '#core/text.ts';
 import { createDatabase, type Database } from '../db/database.ts';
-import { startLoop } from '../loop.ts';
+import { last, startLoop } from '../loop.ts';
 import type { NewMark } from './outages.ts';
 
 const TELL_EVERY_MS = 2_000;
@@ -99,8 +99,8 @@ const subjectOf = (label: string, labels: Readonly<Record<string, string>>): str
   label === 'handler' ? `handler ${labels[label]}` : String(labels[label]);
 
 /**
- * Tells DB1, and where that is away DB2. The last that it tells is that its breakers are closed: a mark would else outlive the mended
- * release by minutes. Another process that still leaves a target alone tells so again within half a minute.
+ * Tells DB1, and where that is away DB2. The last that it tells is that its breakers are closed: otherwise a mark would outlive the
+ * mended release by minutes. Another process that still leaves a target alone tells so again within half a minute.
  */
 export function startBreakerMarks(
   marks: BreakerMarks,
@@ -117,14 +117,14 @@ export function startBreakerMarks(
     marks.told(due, Date.now());
   };
   const loop = startLoop('telling of breakers', TELL_EVERY_MS, log, tell);
-  return {
-    async stop() {
-      await loop.stop();
-      marks.end(Date.now());
+  const close = async (): Promise<void> => {
+    await loop.stop();
+    marks.end(Date.now());
+    if (!loop.isFailing)
       await tell().catch((error: unknown) => log.debug('breakers were not told', { cause: error }));
-      await Promise.all(databases.map((db) => db.end()));
-    },
+    await Promise.all(databases.map((db) => db.end()));
   };
+  return { stop: () => last(close()) };
 }
 
 async function tellFirst(databases: readonly Database[], marks: readonly NewMark[]): Promise<void> {

@@ -6,7 +6,7 @@ import { EVENTS_PER_HANDLER, Processor } from '#core/webhook/processor.ts';
 import { createDatabase } from '../db/database.ts';
 import { startListener } from '../db/listener.ts';
 import { type Loop, startLoop } from '../loop.ts';
-import { doesChores, OTHERS_IDLE_MS, type Part, WHOLE } from '../processes/part.ts';
+import { doesChores, type Part, restOf, WHOLE } from '../processes/part.ts';
 import { type ComparisonOptions, compareWithProviders } from './comparison.ts';
 import { HandlerDatabases, openWebhookStore } from './databases.ts';
 import { createFaultTeller, type Handlers, registerHandlers, warnOfMissingHandlers } from './handlers.ts';
@@ -55,7 +55,7 @@ export function startWebhookCrew(options: WebhookCrewOptions): WebhookCrew {
   const { db2Url, log } = options;
   const stopping = new AbortController();
   const members = Array.from({ length: options.workers }, (_, at) => {
-    const { processor, end } = openProcessor({ ...options, isFirst: at === 0 });
+    const { processor, end } = openProcessor({ ...options, at });
     return { processor, running: processor.run(stopping.signal), end };
   });
   const wake = () => {
@@ -137,13 +137,13 @@ export async function processOnce(options: WebhookCrewOptions, signal: AbortSign
   }
 }
 
-/** Only the first of a crew looks often for what becomes due without a notice. */
+/** `at` is its place in a crew, from 0: only the first looks often for what becomes due without a notice. */
 export function openProcessor(
-  options: WebhookCrewOptions & { readonly eventsPerHandler?: number; readonly isFirst?: boolean },
+  options: WebhookCrewOptions & { readonly eventsPerHandler?: number; readonly at?: number },
   applicationName = WORKER_NAME,
 ) {
   const { db2Url, batchSize, compare, metrics, tracer = NO_TRACER, log, part = WHOLE } = options;
-  const { eventsPerHandler = EVENTS_PER_HANDLER, isFirst = true } = options;
+  const { eventsPerHandler = EVENTS_PER_HANDLER, at } = options;
   // One of yours comes first. Ours is registered by the migrations, so that its events wait where no worker may ask.
   const handlers: Handlers =
     compare === undefined
@@ -169,7 +169,7 @@ export function openProcessor(
       metrics,
       tracer,
       now: Date.now,
-      ...(!(isFirst && doesChores(part)) && { idleMs: OTHERS_IDLE_MS }),
+      ...restOf(part, at),
     },
     batchSize,
   );

@@ -27,6 +27,21 @@ describe('calls of a pool’s own function', () => {
     assert.deepEqual([...new Set(ids.map((id) => world.endOf(id)?.reason))], ['my_commit unavailable']);
   });
 
+  it('say why they cannot be made, and nothing of what the function itself says', async () => {
+    const { world } = ownWorld(1);
+    world.callCustom = () => {
+      throw databaseError('PGRST202', 'my_commit is not in the schema cache');
+    };
+    await world.step();
+    assert.deepEqual(world.outages, [['ledger my_commit', 'PGRST202: my_commit is not in the schema cache']]);
+    const failing = ownWorld(4).world;
+    failing.callCustom = () => {
+      throw databaseError('XX000', 'user 1 is unknown');
+    };
+    await failing.step();
+    assert.deepEqual(failing.outages, []);
+  });
+
   it('are not made while the ledger is found down by another pool', async () => {
     const { world, ids } = ownWorld(10);
     const waiting: (() => void)[] = [];

@@ -68,6 +68,8 @@ export class World {
   /** By name and labels. */
   readonly counted = new Map<string, number>();
   readonly spans: TracedSpan[] = [];
+  /** Targets that were found down, and why. */
+  readonly outages: [target: string, why: string][] = [];
   ledgersMade = 0;
   #lastId = 0;
 
@@ -188,6 +190,7 @@ export class World {
         observe: () => undefined,
       },
       tracer: { ...NO_TRACER, isOn: true, record: (span) => void this.spans.push(span) },
+      onOutage: (target, why) => void this.outages.push([target, why]),
       now: () => this.nowMs,
       random: () => this.random(),
     };

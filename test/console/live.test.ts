@@ -43,7 +43,7 @@ describe('the live view', () => {
     while (sample.queue_depth < 20) sample = (await events.next('sample')).data;
     assert.equal(sample.claims_total - first.claims_total, 20);
     assert.deepEqual(sample.pools, [
-      { pool_id: 'gig', capacity: 50, available: 30, reserved: 20, consumed: 0 },
+      { pool_id: 'gig', capacity: 50, available: 30, reserved: 20, consumed: 0, waiting: 20 },
     ]);
     events.leave();
   });

@@ -70,6 +70,34 @@ test('a lane that gave all it was asked for is asked again at once, whatever gat
   });
 });
 
+test('a lane that is full has its next items as soon as it has room, whatever gathers in the others', async (t) => {
+  stopTimers(t);
+  const world = new World({ gatherMs: 50 });
+  world.limits.set('hook', 1);
+  world.fill('a', 3, { targets: ['hook'] });
+  world.fill('b', 1);
+  // A steady stream: each item of the full lane is followed by one of the other.
+  world.before = async ({ items }) => {
+    if (items[0]?.lane !== 'a') return;
+    await turns(3);
+    world.fill('b', 1);
+  };
+  await whileRunning(world, async () => {
+    await turns(60);
+    assert.equal(world.count('a'), 3);
+  });
+});
+
+test('suspects follow each other at once', async (t) => {
+  stopTimers(t);
+  const world = new World({ gatherMs: 50 });
+  world.fill('a', 3, { isSuspect: true });
+  await whileRunning(world, async () => {
+    await turns(60);
+    assert.equal(world.count('a'), 3);
+  });
+});
+
 test('a worker that gathers ends at once', async (t) => {
   stopTimers(t);
   const world = new World({ gatherMs: 50 });

@@ -298,7 +298,7 @@ export const BUGS: readonly Bug[] = [
     from: 'isBack ? WOULD : outcomeFor(claim)',
     to: 'outcomeFor(claim)',
     test: 'test/orders/api.test.ts',
-    finds: 'void a ticket again that a ledger has which was restored to a moment before the void',
+    finds: 'void a ticket again that a ledger restored to a moment before the void has again',
   },
   {
     name: 'order-forgotten',

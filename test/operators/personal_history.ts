@@ -186,9 +186,10 @@ export async function addToIntake(places: Places, id: string): Promise<void> {
 /** An issue whose error names the user in a word without digits that no shape replaces. */
 async function addIssue(client: pg.Client, id: string): Promise<void> {
   await client.query(
-    `insert into audit.issues (id, kind, type, error, failures, dead_letters, first_seen_at, last_seen_at, example_id, opened_at)
-     values (gen_random_uuid(), 'claim', 'refused', $1, 1, 1, now(), now(), '1', now())`,
-    [`the shop does not know ${id}`],
+    `insert into audit.issues (id, kind, type, error, failures, dead_letters, first_seen_at, last_seen_at, example_id, example_error,
+       opened_at)
+     values (gen_random_uuid(), 'claim', 'refused', $1, 1, 1, now(), now(), '1', $2, now())`,
+    [`the shop does not know ${id}`, `the shop does not know ${id} of 7`],
   );
 }
 

@@ -154,7 +154,7 @@ describe('orders in the admin API', () => {
     assertRefusal(await world.post('/admin/claims/void', { claim_ids: [first] }), 422, 'invalid_input');
   });
 
-  it('void a ticket again that a ledger has which was restored to a moment before the void', async () => {
+  it('void a ticket again that a ledger restored to a moment before the void has again', async () => {
     await world.putOnSale('museum', 1);
     const { order_id } = await world.bought('museum', 'hal', 'pi_hal');
     const again = async () => {

@@ -104,6 +104,38 @@ describe('checkout', () => {
     assert.deepEqual(await checkoutsOf(buyer), ['1 open']);
   });
 
+  it('logs one line for each refusal while Stripe is down, without a stack', async (t) => {
+    const lines: string[] = [];
+    const buyer = await world.claim(await world.pool(1));
+    t.mock.method(process.stderr, 'write', (text: unknown) => lines.push(String(text)) > 0);
+    const level = process.env.SLUICE_LOG;
+    process.env.SLUICE_LOG = 'warn';
+    const apiUrls = { STRIPE_API_URL: world.standIn.url };
+    const server = await startTestServer(world.databases, { host: '127.0.0.1', secretOf, apiUrls });
+    process.env.SLUICE_LOG = level;
+    try {
+      for (const trouble of [{ down: true }, { down: false, cut: true }]) {
+        await world.standIn.control.set(trouble);
+        lines.length = 0;
+        const headers = { 'x-claim-secret': buyer.secret };
+        const refused = await ask(`${server.url}/v1/claims/${buyer.claim_id}/checkout`, {
+          method: 'POST',
+          headers,
+        });
+        assertRefusal(refused, 503, 'payment_unavailable');
+        const told = lines.filter((line) => line.includes(buyer.claim_id));
+        assert.equal(told.length, 1, told.join(''));
+        assert.doesNotMatch(told[0] ?? '', /"stack"/);
+        const { level: own, code, cause } = JSON.parse(told[0] ?? '');
+        assert.deepEqual([own, code], ['warn', 'payment_unavailable']);
+        assert.match(cause.error, /connection to Stripe/);
+        assert.ok(cause.cause.error, 'what failed');
+      }
+    } finally {
+      await server.stop();
+    }
+  });
+
   it('of two at once gives one session', async () => {
     const buyer = await world.claim(await world.pool(1));
     await world.standIn.control.set({ slowMs: 100 });

@@ -207,12 +207,90 @@ describe('reconcile of orders', () => {
     await forget(order);
     const slot = (await world.db1.query('select slot_id from public.claims where claim_id = $1', [second]))
       .rows[0].slot_id;
-    const found = [`void_unfinished ${slot} for a person`, 'payment_unsettled stripe/pi_quin fixed'];
-    assert.deepEqual(await reconcile('--fix'), { code: 1, found });
-    assert.deepEqual(await reconcile('--fix'), { code: 0, found: [`void_unfinished ${slot} fixed`] });
+    // The claim is held until the payment is settled, and its void is finished after that.
+    const found = [`void_unfinished ${slot} fixed`, 'payment_unsettled stripe/pi_quin fixed'];
+    assert.deepEqual(await reconcile('--fix'), { code: 0, found });
+    assert.deepEqual(await reconcile(), { code: 0, found: [] });
     await world.bridge();
     assert.deepEqual([await world.stateOf(first), await world.stateOf(second)], ['committed', 'voided']);
     assert.deepEqual(await reconcile(), { code: 0, found: [] });
+  });
+
+  it('leaves a void of a held claim to the end of its hold where the payment went back', async () => {
+    const order = await world.bought('opera', 'rex', 'pi_rex');
+    const refund = {
+      id: 're_rex',
+      object: 'refund',
+      payment_intent: 'pi_rex',
+      amount: PRICE,
+      currency: 'eur',
+    };
+    await world.db2.query(`select public.record_pulled('stripe', $1)`, [{ ...refund, status: 'succeeded' }]);
+    await world.carry();
+    await forget(order);
+    const slot = (
+      await world.db1.query('select slot_id from public.claims where claim_id = $1', [order.order_id])
+    ).rows[0].slot_id;
+    const left = `void_unfinished ${slot} for a person`;
+    const found = [left, 'payment_unsettled stripe/pi_rex fixed'];
+    assert.deepEqual(await reconcile('--fix'), { code: 1, found });
+    assert.deepEqual(await reconcile('--fix'), { code: 1, found: [left] });
+    assert.deepEqual(await decisions(order), ['stripe/pi_rex void']);
+    await world.db1.query(
+      `update public.orders set hold_until = now() - interval '1 hour', grace_until = now() - interval '1 hour'
+       where order_id = $1`,
+      [order.order_id],
+    );
+    await world.db1.query('select public.expire_holds()');
+    assert.deepEqual(await reconcile(), { code: 0, found: [] });
+  });
+
+  /** The intake as it was before the order was claimed: paid for, and not a ticket yet. */
+  async function lose({ order_id, claims }: Order): Promise<void> {
+    await world.db1.query(
+      `with lost as (
+         delete from public.claims where claim_id = any ($1) returning msg_id, slot_id
+       ), free as (
+         update public.inventory_slots s set status = 'AVAILABLE' from lost l where s.id = l.slot_id
+       )
+       delete from pgmq.q_intake_queue q using lost l where q.msg_id = l.msg_id`,
+      [claims],
+    );
+    for (const table of ['orders', 'order_payments', 'checkouts'])
+      await world.db1.query(`delete from public.${table} where order_id = $1`, [order_id]);
+  }
+
+  it('says of a payment that it waits where its order is lost', async () => {
+    const order = await world.order('opera', 'sam');
+    await world.pay(order, await world.checkout(order), 'pi_sam');
+    await world.carry();
+    await lose(order);
+    const found = ['payment_unsettled stripe/pi_sam waits for its order'];
+    assert.deepEqual(await reconcile('--fix'), { code: 1, found });
+    await world.db2.query(
+      `update public.claim_outbox set next_attempt_at = now() where payment_key = 'stripe/pi_sam'`,
+    );
+    await world.carry();
+    assert.deepEqual(await decisions(order), ['stripe/pi_sam refund']);
+    assert.deepEqual(await reconcile(), { code: 0, found: [] });
+  });
+
+  it('reports what it did where payments cannot be settled, and fails', async () => {
+    const order = await world.order('opera', 'tea');
+    await world.pay(order, await world.checkout(order), 'pi_tea');
+    await world.carry();
+    await forget(order);
+    await world.db2.query('alter function public.outbox_take rename to outbox_away');
+    const { code, stdout, stderr } = await runHere(['reconcile', '--json', '--fix'], world.env);
+    await world.db2.query('alter function public.outbox_away rename to outbox_take');
+    const [{ kind, outcome }] = JSON.parse(stdout).differences;
+    assert.deepEqual([code, kind, outcome], [1, 'payment_unsettled', 'not settled']);
+    assert.match(
+      stderr,
+      /^error: payments could not be settled: .*outbox_take.*\nhint: run `sluice reconcile --fix` again/,
+    );
+    assert.deepEqual(await reconcile('--fix'), { code: 0, found: [] });
+    assert.deepEqual(await decisions(order), ['stripe/pi_tea funds']);
   });
 
   it('leaves a payment undecided while its ticket is for a person', async () => {

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { planProcesses } from '../../src/commands/dev_processes.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import type { ToMember } from '../../src/processes/messages.ts';
-import { MAX_PROCESSES, readPart, shareOf, textOfPart, WHOLE } from '../../src/processes/part.ts';
+import { MAX_PROCESSES, readPart, restOf, shareOf, textOfPart, WHOLE } from '../../src/processes/part.ts';
 import { type Peer, Switchboard } from '../../src/processes/switchboard.ts';
 
 describe('the share of a process', () => {
@@ -33,6 +33,16 @@ describe('the share of a process', () => {
     for (const part of [WHOLE, { index: 63, of: 64 }]) assert.deepEqual(readPart(textOfPart(part)), part);
     for (const text of [undefined, '', '1', '1/', '/2', 'one/two', '1/2/3', '100/200'])
       assert.equal(readPart(text), undefined);
+  });
+});
+
+describe('idle workers', () => {
+  it('rest for two seconds, except the first of the first process', () => {
+    const first = { index: 0, of: 2 };
+    const second = { index: 1, of: 2 };
+    assert.deepEqual([restOf(WHOLE), restOf(WHOLE, 0), restOf(first, 0)], [{}, {}, {}]);
+    for (const rest of [restOf(WHOLE, 1), restOf(first, 1), restOf(second), restOf(second, 1)])
+      assert.deepEqual(rest, { idleMs: 2_000 });
   });
 });
 

@@ -38,6 +38,38 @@ describe('the log', () => {
     assert.deepEqual([cause.error, cause.code, cause.cause.error], ['outer', '42P01', 'inner']);
   });
 
+  const away = () => Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+  const stackOf = (level: 'debug' | 'info', method: 'debug' | 'warn' | 'error', cause: Error): unknown => {
+    const { written, log } = lines(level);
+    log[method]('failed', { cause });
+    return JSON.parse(written[0] ?? '').cause.stack;
+  };
+
+  it('writes no stack of a warning, nor of what caused it: the message says it', () => {
+    const { written, log } = lines('info');
+    log.warn('request refused', { cause: new Error('Stripe is away', { cause: away() }) });
+    const { cause } = JSON.parse(written[0] ?? '');
+    assert.deepEqual(cause, {
+      error: 'Stripe is away',
+      cause: { error: 'connect ECONNREFUSED', code: 'ECONNREFUSED' },
+    });
+  });
+
+  it('writes no stack of a database that is away, at level error either', () => {
+    const shutDown = Object.assign(new Error('terminating connection'), { code: '57P01' });
+    assert.equal(stackOf('info', 'error', shutDown), undefined);
+    assert.equal(stackOf('info', 'error', away()), undefined);
+  });
+
+  it('writes the stack of every other failure, of a fault of the code, and of all at debug', () => {
+    const fault = new TypeError('undefined is not a function');
+    assert.match(String(stackOf('info', 'error', new Error('unexpected'))), /log\.test\.ts/);
+    assert.match(String(stackOf('info', 'warn', fault)), /log\.test\.ts/);
+    assert.match(String(stackOf('debug', 'warn', away())), /log\.test\.ts/);
+    const unfetched = new TypeError('fetch failed', { cause: away() });
+    assert.equal(stackOf('info', 'warn', unfetched), undefined, 'fetch throws a TypeError for an outage too');
+  });
+
   it('never writes a secret, by its name or inside an address', () => {
     const { written, log } = lines('info');
     log.info('starting', {

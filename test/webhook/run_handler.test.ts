@@ -108,12 +108,25 @@ describe('a handler that ends its transaction', () => {
 });
 
 describe('a handler that fails', () => {
+  const failedFetch = (cause: Error) => new TypeError('fetch failed', { cause });
+  /** As Node throws it: neither the whole nor its message says what failed, its code does. */
+  const noAddress = Object.assign(new AggregateError([coded('ECONNREFUSED'), coded('ECONNREFUSED')]), {
+    code: 'ECONNREFUSED',
+  });
   const FAILURES: [string, unknown, string, string][] = [
     ['an error', new Error('no'), 'failed', 'no'],
     ['a text', 'just no', 'failed', 'just no'],
     ['a permanent error', new PermanentError('never'), 'dead_letter', 'never'],
     ['what comes later', new TryLater('not yet'), 'later', 'not yet'],
     ['a connection of its own', coded('ECONNREFUSED'), 'failed', 'failed with ECONNREFUSED'],
+    ['a call', failedFetch(new Error('other side closed')), 'failed', 'fetch failed: other side closed'],
+    [
+      'a call to a name with several addresses',
+      failedFetch(noAddress),
+      'failed',
+      'fetch failed: ECONNREFUSED',
+    ],
+    ['a call without a word', failedFetch(new Error()), 'failed', 'fetch failed'],
     ['an outage it saw', coded('08006'), 'outage', 'failed with 08006'],
   ];
   for (const [what, thrown, outcome, error] of FAILURES)

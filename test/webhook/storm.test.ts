@@ -56,7 +56,11 @@ describe('the same event 1,000 times in parallel through two server processes', 
 
   it('inline: one effect, and every answer is 2xx', async () => {
     const body = paymentEvent('evt_storm_inline', { metadata: { user_id: 'storm inline' } });
-    assert.deepEqual(tally(await storm('inline', body)), { '200 processed': 1, '200 duplicate': 999 });
+    const { '200 duplicate': duplicates, ...others } = tally(await storm('inline', body));
+    assert.equal(duplicates, DELIVERIES - 1);
+    // The delivery that recorded the event finds it locked when a duplicate at the other server processes it first.
+    const [answer] = Object.keys(others);
+    assert.ok(answer === '200 processed' || answer === '200 recorded', `the first answer is ${answer}`);
     assert.equal(await count('public.credit_ledger where user_id = $1', 'storm inline'), 1);
     assert.equal(await count(`public.webhook_events where event_id = $1`, 'evt_storm_inline'), 1);
   });

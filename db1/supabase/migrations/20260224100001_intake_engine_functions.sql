@@ -440,7 +440,7 @@ $$;
 -- Promise: one slot for one buyer: claim, slot and message in this transaction, or the reason why not.
 -- Second call of the same request: the same claim (same), also when both run at once.
 -- Raises SL015 at another isolation level than read committed.
--- Several slots at once, and a slot that is to be paid for, are intake.claim_group's.
+-- Several slots at once are intake.claim_group's, and a slot that is to be paid for is intake.claim_held's.
 -- Locks: those of intake.refusal → slot → claim → message; sometimes the mark. Without p_wait it waits for no lock
 -- that another claim may hold: a caller that has claimed in this transaction already, or will again, passes false.
 -- The steps that every claim needs are in this body and not in functions of their own: each call of a function
@@ -466,8 +466,8 @@ begin
   if p_request.request_id is not null or v_pool.gate is not null or v_pool.has_rules then
     v_answer := intake.refusal(v_pool, p_request, p_wait);
   end if;
-  if (v_pool.is_paid or p_request.quantity is not null) and v_answer.outcome is null then
-    return intake.claim_group(v_pool, p_request, p_wait);
+  if (v_pool.is_paid or p_request.quantity > 1) and v_answer.outcome is null then
+    return case when p_request.quantity > 1 then intake.claim_group(v_pool, p_request) else intake.claim_held(v_pool, p_request, p_wait) end;
   end if;
   while v_answer.outcome is null loop
     select s.id, s.ctid as tid, s.sale_order, false as busy into v_slot

@@ -617,15 +617,21 @@ create unlogged table intake.held_counts (
   due_at timestamptz not null
 );
 
--- Promise: how many slots of the pool are free. Up to p_look_at it looks at each, which is exact; beyond that it counts at
--- most every 10 seconds, and in between follows the pool's mark. A count that took long is not repeated for a hundred times as
--- long: servers ask every two seconds, watched or not, and three million slots take about half a second.
+-- Promise: when a large pool is counted again after a count from p_began to p_ended: after 10 seconds, or a hundred times as long as
+-- it took, and after a minute at the latest. Second call: the same. Locks: none.
+create function intake.next_count(p_began timestamptz, p_ended timestamptz) returns timestamptz
+language sql immutable set search_path = '' as $$
+  select p_ended + least(interval '1 minute', greatest(interval '10 seconds', 100 * (p_ended - p_began)));
+$$;
+
+-- Promise: how many slots of the pool are free. Up to p_look_at it looks at each, which is exact; beyond that it counts as seldom
+-- as intake.next_count says, and in between follows the pool's mark: servers ask every two seconds, watched or not, and three
+-- million slots take about half a second.
 -- Second call: the same. Locks: the pool's row of free_counts, when counting.
 create function intake.free_slots(p_pool_id text, p_low_order bigint, p_look_at int) returns bigint
 language plpgsql set search_path = ''
 set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
-  c_count_every constant interval := '10 seconds';
   v_began constant timestamptz := clock_timestamp();
   v_free bigint;
   v_last intake.free_counts;
@@ -644,7 +650,7 @@ begin
     return greatest(v_free, v_last.free - greatest(0, p_low_order - v_last.low_order));
   end if;
   insert into intake.free_counts as f (pool_id, free, low_order, due_at)
-  select p_pool_id, count(*), p_low_order, clock_timestamp() + greatest(c_count_every, 100 * (clock_timestamp() - v_began))
+  select p_pool_id, count(*), p_low_order, intake.next_count(v_began, clock_timestamp())
   from public.inventory_slots s
   where s.pool_id = p_pool_id and s.status = 'AVAILABLE' and s.sale_order >= p_low_order
   on conflict (pool_id) do update set

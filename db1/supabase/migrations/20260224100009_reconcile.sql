@@ -81,12 +81,13 @@ end
 $$;
 
 -- Promise: the claim of the ledger's ticket is committed and its slot CONSUMED; a claim that the intake does not know is
--- made, because the ledger sold it, and with it the order that a payment bought (intake.restore_order). False when another live
--- claim has the slot, the claim is another slot's or user's, it has ended (a claim never lives again), or it waits for its payment
--- (the payment has to be settled first): an operator decides those. Null when the ticket says too little. The letter of a claim
--- that waited in the dead letters is archived: nothing is left to replay. Second call: false.
--- Locks: those of intake.end_replaced → the claim, then the slot and the letter without waiting: a session that claims holds the
--- slot and waits for claims, one that replays holds the letter and waits for its claim.
+-- made, because the ledger sold it, and with it the order that a payment bought (intake.restore_order). Held claims that it
+-- replaces end (intake.end_replaced). False, and nothing changes, when another live claim or another session has the slot, the claim
+-- is another slot's or user's, it has ended (a claim never lives again), or it waits for its payment (the payment has to be settled
+-- first): an operator decides those. Null when the ticket says too little. The letter of a claim that waited in the dead letters is
+-- archived: nothing is left to replay. Second call: false.
+-- Locks: those of intake.end_replaced, of which the order of the purchase comes first → the claim, then the slot and the letter without
+-- waiting: a session that claims holds the slot and waits for claims, one that replays holds the letter and waits for its claim.
 create function intake.fix_from_ticket(p_slot_id uuid, p_ticket jsonb) returns boolean
 language plpgsql set search_path = '' as $$
 declare
@@ -105,16 +106,16 @@ begin
      or v_claim.state = 'held' or exists (
        select from public.claims c where c.slot_id = p_slot_id and c.freed_at is null and c.claim_id <> v_claim_id
      ) then
-    return false;
+    raise exception using errcode = 'SL099';
   end if;
   perform from public.inventory_slots s where s.id = p_slot_id for update skip locked;
   if not found and exists (select from public.inventory_slots s where s.id = p_slot_id) then
-    return false;
+    raise exception using errcode = 'SL099';
   end if;
   if v_claim.state = 'dead_letter' then
     perform from pgmq.q_intake_dlq d where d.msg_id = v_claim.msg_id for update skip locked;
     if not found and exists (select from pgmq.q_intake_dlq d where d.msg_id = v_claim.msg_id) then
-      return false;
+      raise exception using errcode = 'SL099';
     end if;
     perform pgmq.archive('intake_dlq', v_claim.msg_id);
   end if;
@@ -124,13 +125,16 @@ begin
   set state = 'committed', end_as = null, end_reason = null, msg_id = null, hold_until = null
   where c.state <> 'committed' and c.freed_at is null;
   if not found then
-    return false;
+    raise exception using errcode = 'SL099';
   end if;
   perform intake.restore_order(v_claim_id, p_ticket -> 'purchase');
   update public.inventory_slots s
   set status = 'CONSUMED', locked_by = v_user_id, locked_at = coalesce(s.locked_at, now())
   where s.id = p_slot_id;
   return true;
+exception
+  when sqlstate 'SL099' then
+    return false;
 end
 $$;
 
@@ -138,7 +142,7 @@ $$;
 -- discarded, and the ticket's claim has the slot, which is never on sale between. Its letter can be discarded afterwards,
 -- or replayed for another slot. A held claim that the ticket's claim replaces gives way as well (intake.end_replaced). False, and
 -- nothing changes, where the live claim is another or was paid for (void it), or intake.fix_from_ticket has a reason.
--- Second call: false. Locks: the claims, then the slot without waiting.
+-- Second call: false. Locks: the claim in the dead letters → those of intake.fix_from_ticket.
 create function intake.fix_owner(p_slot_id uuid, p_ticket jsonb)
 returns boolean language plpgsql set search_path = '' as $$
 begin

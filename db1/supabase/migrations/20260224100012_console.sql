@@ -1,5 +1,6 @@
 -- CONSOLE: what operators watch and change. Watching must not cost the doors anything, so nothing here counts a table that
--- may be large more than once in 10 seconds, or for more than a hundredth of the time. Between two counts, numbers are estimates.
+-- may be large more than once in 10 seconds, or for more than a hundredth of the time, unless the last count is a minute old
+-- (intake.next_count). Between two counts, numbers are estimates.
 
 -- Promise: how many rows a table has, as the statistics know it. Second call: the same or newer. Locks: none.
 create function intake.estimated_rows(p_table regclass) returns bigint
@@ -77,7 +78,6 @@ create function intake.held_slots(p_pool_id text, p_look_at int) returns bigint
 language plpgsql set search_path = ''
 set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
-  c_count_every constant interval := '10 seconds';
   v_began constant timestamptz := clock_timestamp();
   v_orders int;
   v_held bigint;
@@ -96,7 +96,7 @@ begin
     return v_held;
   end if;
   insert into intake.held_counts as h (pool_id, held, due_at)
-  select p_pool_id, sum(o.seats), clock_timestamp() + greatest(c_count_every, 100 * (clock_timestamp() - v_began)) from public.orders o
+  select p_pool_id, sum(o.seats), intake.next_count(v_began, clock_timestamp()) from public.orders o
   where o.pool_id = p_pool_id and o.hold_until is not null and o.ended_at is null
   on conflict (pool_id) do update set held = excluded.held, due_at = excluded.due_at
   returning h.held into v_held;
@@ -106,10 +106,10 @@ $$;
 
 -- Promise: the slots of up to p_limit pools, those for sale first, or of the one that is named: capacity exact, free as
 -- intake.free_slots, reserved from the orders that wait for their payment (intake.held_slots), the pools of the oldest messages of each lane (intake.messages_by_pool) and of the oldest
--- dead letters (exact up to 1000 each), consumed what is left. A pool whose cache is lost has nulls until a claim rebuilds it: watching does not. Second call: the same.
+-- dead letters (exact up to 1000 each), consumed what is left, waiting its messages on the queue. A pool whose cache is lost has nulls until a claim rebuilds it: watching does not. Second call: the same.
 -- Locks: those of free_slots and held_slots.
 create function intake.pool_levels(p_dlq_depth bigint, p_limit int, p_pool_id text default null)
-returns table (pool_id text, capacity bigint, available bigint, reserved bigint, consumed bigint)
+returns table (pool_id text, capacity bigint, available bigint, reserved bigint, consumed bigint, waiting bigint)
 language plpgsql set search_path = ''
 set enable_seqscan = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
@@ -123,9 +123,9 @@ declare
 begin
   return query
   with held as materialized (
-    select m.pool_id, m.messages as weight from intake.messages_by_pool() m
+    select m.pool_id, m.messages as weight, true as is_message from intake.messages_by_pool() m
     union all
-    select m.pool_id, p_dlq_depth::numeric / count(*) over ()
+    select m.pool_id, p_dlq_depth::numeric / count(*) over (), false
     from (select d.message ->> 'pool_id' as pool_id from pgmq.q_intake_dlq d order by d.msg_id limit 1000) m
   ),
   pool as materialized (
@@ -141,10 +141,11 @@ begin
     order by coalesce(c.is_active, true) desc, 1
     limit p_limit
   )
-  select p.pool_id, p.slots, p.free, r.reserved, p.slots - p.free - r.reserved
+  select p.pool_id, p.slots, p.free, r.reserved, p.slots - p.free - r.reserved, r.waiting
   from pool p
   left join lateral (
-    select least(p.slots - p.free, coalesce(round(sum(h.weight)), 0)::bigint + intake.held_slots(p.pool_id, v_look_at)) as reserved
+    select least(p.slots - p.free, coalesce(round(sum(h.weight)), 0)::bigint + intake.held_slots(p.pool_id, v_look_at)) as reserved,
+      coalesce(round(sum(h.weight) filter (where h.is_message)), 0)::bigint as waiting
     from held h where h.pool_id = p.pool_id
   ) r on p.free is not null;
 end

@@ -217,41 +217,106 @@ begin
     set status = 'RESERVED', locked_by = p_request.user_id, locked_at = now()
     from seat s
     where i.ctid = s.tid
+  ),
+  queued as (
+    insert into pgmq.q_intake_queue (msg_id, vt, message) overriding system value
+    select s.msg_id, clock_timestamp(), jsonb_build_object(
+      'claim_id', s.claim_id, 'pool_id', p_pool.pool_id, 'resource_id', s.slot_id, 'user_id', p_request.user_id,
+      'verified', p_request.verified, 'order_id', v_order_id, 'state', 'queued'
+    ) || coalesce(p_request.trace, '{}')
+    from seat s
+    where s.msg_id is not null
   )
-  insert into pgmq.q_intake_queue (msg_id, vt, message) overriding system value
-  select s.msg_id, clock_timestamp(), jsonb_build_object(
-    'claim_id', s.claim_id, 'pool_id', p_pool.pool_id, 'resource_id', s.slot_id, 'user_id', p_request.user_id,
-    'verified', p_request.verified, 'order_id', v_order_id, 'state', 'queued'
-  ) || coalesce(p_request.trace, '{}')
-  from seat s
-  where s.msg_id is not null;
-  if v_is_held then
-    insert into public.orders (
-      order_id, pool_id, user_id, verified, seats, unit_price, currency, tenant, livemode, hold_until, grace_until, trace
-    )
-    values (
-      v_order_id, p_pool.pool_id, p_request.user_id, p_request.verified, cardinality(v_ids), p_rules.price, p_rules.currency,
-      p_rules.payment_tenant, p_rules.payment_livemode, p_pool.hold_until,
-      p_pool.hold_until + make_interval(secs => p_rules.expire_grace_sec), p_request.trace
-    );
-  end if;
+  insert into public.orders (
+    order_id, pool_id, user_id, verified, seats, unit_price, currency, tenant, livemode, hold_until, grace_until, trace
+  )
+  select v_order_id, p_pool.pool_id, p_request.user_id, p_request.verified, cardinality(v_ids), p_rules.price, p_rules.currency,
+    p_rules.payment_tenant, p_rules.payment_livemode, p_pool.hold_until,
+    p_pool.hold_until + make_interval(secs => p_rules.expire_grace_sec), p_request.trace
+  where v_is_held;
   return v_ids;
 end
 $$;
 
--- Promise: all the slots that the request asks for, or the reason why not; for what needs more than intake.claim_one does: several
--- slots, or a pool that is paid for. Nothing else stands in the way: the caller has asked intake.refusal. Fewer free slots than
--- asked for is not sold_out: another buyer may want fewer. Second call of the same request: the same claims.
--- Locks: slots → claims → messages, as claim_one; sometimes the mark. p_wait as there; several slots are never waited for.
-create function intake.claim_group(p_pool intake.pool_gates, p_request intake.claim_request, p_wait boolean)
+-- Promise: one slot of a pool that is paid for, held for the buyer with its order, or the reason why not. Nothing else stands in the
+-- way: the caller has asked intake.refusal. Second call of the same request: the same claim.
+-- Locks: slot → claim → order; sometimes the mark. p_wait as in claim_one, whose steps stand here again for the reason given there.
+create function intake.claim_held(p_pool intake.pool_gates, p_request intake.claim_request, p_wait boolean)
+returns intake.claim_answer
+language plpgsql set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
+declare
+  v_stripe int := floor(random() * 64);
+  v_rules public.engine_config;
+  v_slot record;
+  v_id uuid;
+  v_answer intake.claim_answer;
+begin
+  select c.* into v_rules from public.engine_config c where c.pool_id = p_pool.pool_id;
+  v_answer.outcome := case
+    when not p_request.verified and p_request.secret_hash is null then 'secret_required'
+    -- The rules have changed since the pool was looked at.
+    when v_rules.confirm_by <> 'payment' then 'busy'
+  end;
+  while v_answer.outcome is null loop
+    select s.id, s.ctid as tid, s.sale_order, false as busy into v_slot
+    from public.inventory_slots s
+    where s.pool_id = p_pool.pool_id and s.sale_order / 16 % 64 = v_stripe and s.status = 'AVAILABLE'
+      and s.sale_order >= p_pool.low_order
+    order by s.sale_order limit 1 for update skip locked;
+    if not found then
+      v_slot := intake.any_slot(p_pool.pool_id, p_pool.low_order, p_wait);
+      if v_slot.id is null then
+        v_answer := intake.claim_of_request(p_request.request_key);
+        v_answer.outcome := coalesce(v_answer.outcome, case when v_slot.busy then 'busy' else 'sold_out' end);
+        exit;
+      end if;
+    end if;
+    v_id := (lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0') || '-7'
+      || left(encode(sha256(convert_to(p_pool.pool_id, 'UTF8')), 'hex'), 3) || substr(gen_random_uuid()::text, 19))::uuid;
+    insert into public.claims (
+      claim_id, pool_id, slot_id, user_id, request_id, request_key, state, verified, secret_hash, address, challenge, order_id
+    )
+    values (
+      v_id, p_pool.pool_id, v_slot.id, p_request.user_id, p_request.request_id, p_request.request_key, 'held', p_request.verified,
+      p_request.secret_hash, case when p_pool.max_per_address is not null then p_request.address end,
+      case when p_pool.challenge_difficulty is not null then p_request.challenge end, v_id
+    )
+    on conflict do nothing;
+    if not found then
+      v_answer := intake.lost_race(p_request, v_slot.id);
+      continue;
+    end if;
+    update public.inventory_slots s set status = 'RESERVED', locked_by = p_request.user_id, locked_at = now()
+    where s.ctid = v_slot.tid;
+    insert into public.orders (
+      order_id, pool_id, user_id, verified, seats, unit_price, currency, tenant, livemode, hold_until, grace_until, trace
+    )
+    values (
+      v_id, p_pool.pool_id, p_request.user_id, p_request.verified, 1, v_rules.price, v_rules.currency, v_rules.payment_tenant,
+      v_rules.payment_livemode, p_pool.hold_until, p_pool.hold_until + make_interval(secs => v_rules.expire_grace_sec), p_request.trace
+    );
+    if v_stripe = 0 and v_slot.sale_order - p_pool.low_order > 1024 then
+      perform intake.advance_mark(p_pool.pool_id);
+    end if;
+    return row('claimed', v_id, v_slot.id, 'held', now(), p_pool.hold_until, null)::intake.claim_answer;
+  end loop;
+  return v_answer;
+end
+$$;
+
+-- Promise: all the slots that the request asks for, more than one, or the reason why not; held where the pool is paid for. Nothing
+-- else stands in the way: the caller has asked intake.refusal. Fewer free slots than asked for is not sold_out: another buyer may
+-- want fewer. Second call of the same request: the same claims.
+-- Locks: slots → claims → messages, as claim_one; sometimes the mark. It never waits for a slot.
+create function intake.claim_group(p_pool intake.pool_gates, p_request intake.claim_request)
 returns intake.claim_answer
 language plpgsql set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   c_reach constant int := 1000;
-  v_wanted int := coalesce(p_request.quantity, 1);
+  v_wanted int := p_request.quantity;
   v_rules public.engine_config;
-  v_one record;
   v_slots record;
   v_ids uuid[];
   v_answer intake.claim_answer;
@@ -264,21 +329,9 @@ begin
     when p_pool.is_paid and v_rules.confirm_by <> 'payment' then 'busy'
   end;
   while v_answer.outcome is null loop
-    if v_wanted = 1 then
-      v_one := intake.any_slot(p_pool.pool_id, p_pool.low_order, p_wait);
-      if v_one.id is null then
-        v_answer := intake.claim_of_request(p_request.request_key);
-        v_answer.outcome := coalesce(v_answer.outcome, case when v_one.busy then 'busy' else 'sold_out' end);
-        return v_answer;
-      end if;
-    end if;
     -- The slots of a group that is too small are given back at once: others of this batch, and other sessions, want them.
     begin
-      if v_wanted = 1 then
-        select array[v_one.id] as slot_ids, array[v_one.tid] as tids, v_one.sale_order as last_order into v_slots;
-      else
-        v_slots := intake.pick_slots(p_pool.pool_id, p_pool.low_order, v_wanted);
-      end if;
+      v_slots := intake.pick_slots(p_pool.pool_id, p_pool.low_order, v_wanted);
       if cardinality(v_slots.slot_ids) < v_wanted then
         raise exception using errcode = 'SL099';
       end if;
@@ -1040,7 +1093,7 @@ begin
 end
 $$;
 
--- RESTORE: what the ledger knows of an order that an intake has forgotten which was restored to an earlier moment. p_purchase is the
+-- RESTORE: what the ledger knows of an order that an intake restored to an earlier moment has forgotten. p_purchase is the
 -- ledger's word about a ticket (public.ticket_purchase there): {order_id, payment_key, tenant, livemode, amount, currency, seats,
 -- reason, is_own}; null of one that no payment bought.
 

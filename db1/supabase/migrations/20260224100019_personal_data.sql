@@ -74,7 +74,7 @@ values
   (43, 'pgmq.a_event_inbox_dlq', '{msg_id}', null, '{message}', 'intake.delivery_without', null);
 
 -- The shape of an error can hold a user's name that has no digit in it.
-insert into audit.personal_places (turn, place, key_columns, text_columns) values (80, 'audit.issues', '{id}', '{error}');
+insert into audit.personal_places (turn, place, key_columns, text_columns) values (80, 'audit.issues', '{id}', '{error,example_error}');
 
 -- A pool on its way between two cells. An export reads it (intake.packed_of); an erasure begins when there is none
 -- (audit.hold_pools).

@@ -68,7 +68,7 @@ $$;
 
 -- Promise: this is a mark: a new one, or part of one of the same kind and subject that it touches (ten seconds apart still touches; a
 -- deploy of the same release ten minutes). A deploy of the release that was deployed last is a start. A cause that is known stays until another
--- is told. Second call: the same mark, written again at most every ten seconds unless its cause is another. Locks: the mark.
+-- is told or the mark, which had ended, goes on again. Second call: the same mark, written again at most every ten seconds unless its cause is another. Locks: the mark.
 create function audit.note_mark(
   p_at timestamptz, p_kind text, p_subject text, p_began timestamptz, p_ended timestamptz, p_why text default null
 ) returns void
@@ -94,7 +94,8 @@ begin
     or v_mark.seen_at < p_at - interval '10 seconds' or p_why <> coalesce(v_mark.why, '') then
     update audit.marks m
     set began_at = least(m.began_at, p_began), ended_at = case when v_ended is not null then greatest(m.ended_at, v_ended) end,
-      seen_at = greatest(m.seen_at, p_at), why = coalesce(p_why, m.why)
+      seen_at = greatest(m.seen_at, p_at),
+      why = case when m.ended_at is not null and v_ended is null then p_why else coalesce(p_why, m.why) end
     where m.id = v_mark.id;
   end if;
 end

@@ -106,9 +106,11 @@ end
 $$;
 
 -- Promise: all there is about an event: its row as JSON, its endpoint's name, the raw body in base64 (of a delivery with
--- several events the whole delivery), and the alarms about its id; no row for an unknown id.
+-- several events the whole delivery), the alarms about its id, the handler that has it (null where none has), and how many attempts
+-- its endpoint allows; no row for an unknown id.
 -- Second call: the same. Locks: none.
-create function webhook.show_event(p_id uuid) returns table (event jsonb, name text, raw_body text, alarms jsonb)
+create function webhook.show_event(p_id uuid)
+returns table (event jsonb, name text, raw_body text, alarms jsonb, handler text, max_attempts int)
 language sql stable security definer set search_path = '' as $$
   select to_jsonb(e) - array['raw_body', 'lease_token', 'lane'], p.name,
     replace(encode(coalesce(e.raw_body, b.body), 'base64'), e'\n', ''),
@@ -118,7 +120,9 @@ language sql stable security definer set search_path = '' as $$
       ) order by a.id)
       from public.webhook_alarms a
       where a.provider = e.provider and a.event_id = e.event_id
-    ), '[]')
+    ), '[]'),
+    (select min(h.name) from public.webhook_handlers h where h.lane = e.lane),
+    coalesce(p.max_attempts, (webhook.default_limits()).max_attempts)
   from public.webhook_events e
   left join public.webhook_endpoints p on p.webhook_id = e.webhook_id
   left join public.webhook_bodies b on b.id = e.body_id

@@ -64,7 +64,7 @@ values
   (51, 'public.refunds_due', '{id}', null, '{}', '{reason,error}');
 
 -- The shape of an error can hold a user's name that has no digit in it.
-insert into audit.personal_places (turn, place, key_columns, text_columns) values (80, 'audit.issues', '{id}', '{error}');
+insert into audit.personal_places (turn, place, key_columns, text_columns) values (80, 'audit.issues', '{id}', '{error,example_error}');
 
 insert into audit.personal_places (turn, place, key_columns, json_columns, text_columns, also, erased_when)
 values (90, 'audit.audit_logs', '{id}', '{details}', '{actor,subject,reason}', 'audit.note_erased_rows',

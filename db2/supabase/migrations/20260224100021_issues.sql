@@ -2,8 +2,8 @@
 -- failed or are dead letters, by their handler, and questions of the outbox that the intake can never be told, by their tenant.
 
 -- One row for each kind of failure that was seen. failures and dead_letters are how many there are now, as of the last look;
--- example_id is the newest of them. It is open until it is resolved: by an operator (resolved_by), or because nothing is left of it.
--- One that comes back is opened again (openings).
+-- example_id is the newest of them, and example_error what it says, kept when it has gone round again. It is open until it is resolved:
+-- by an operator (resolved_by), or because nothing is left of it. One that comes back is opened again (openings).
 create table audit.issues (
   id uuid primary key,
   kind text not null,
@@ -15,6 +15,7 @@ create table audit.issues (
   first_seen_at timestamptz not null,
   last_seen_at timestamptz not null,
   example_id text not null,
+  example_error text,
   opened_at timestamptz not null,
   openings int not null default 1,
   resolved_at timestamptz,
@@ -22,6 +23,8 @@ create table audit.issues (
   constraint issue_was_opened check (openings > 0),
   constraint resolved_by_someone_means_resolved check (resolved_by is null or resolved_at is not null)
 );
+-- Servers ask for those that are open with every sample.
+create index issues_open on audit.issues (last_seen_at desc, id) where resolved_at is null;
 
 -- What the owner's address was told, or is to be told: an opening of an issue, or a mark. token names the server that tells it,
 -- until next_attempt_at.
@@ -115,10 +118,14 @@ begin
     from found f join audit.issues i on i.id = f.id
     where i.resolved_at is not null and (f.seen_at > i.resolved_at or f.failures > i.failures)
   )
-  insert into audit.issues as i (id, kind, lane, type, error, failures, dead_letters, first_seen_at, last_seen_at, example_id, opened_at)
-  select f.id, f.kind, f.lane, f.type, f.shape, f.failures, f.dead_letters, f.first_at, f.seen_at, f.example_id, p_at from found f
+  insert into audit.issues as i (id, kind, lane, type, error, failures, dead_letters, first_seen_at, last_seen_at, example_id,
+    example_error, opened_at)
+  select f.id, f.kind, f.lane, f.type, f.shape, f.failures, f.dead_letters, f.first_at, f.seen_at, f.example_id,
+    audit.error_of(f.kind, f.example_id), p_at
+  from found f
   on conflict (id) do update
   set failures = excluded.failures, dead_letters = excluded.dead_letters, example_id = excluded.example_id,
+    example_error = excluded.example_error,
     first_seen_at = least(i.first_seen_at, excluded.first_seen_at), last_seen_at = greatest(i.last_seen_at, excluded.last_seen_at),
     resolved_at = case when i.id not in (select a.id from again a) then i.resolved_at end,
     resolved_by = case when i.id not in (select a.id from again a) then i.resolved_by end,
@@ -129,7 +136,7 @@ begin
 end
 $$;
 
--- Promise: how many issues are open as of the last look, and the five of them that were seen last, for a sample. Without their errors: these may
+-- Promise: how many issues are open as of the last look, counted up to 1000, and the five of them that were seen last, for a sample. Without their errors: these may
 -- name a user, and no erasure reaches a sample. Second call: the same, later. Locks: none.
 create function audit.open_issues() returns jsonb
 language sql stable set search_path = '' as $$
@@ -138,6 +145,7 @@ language sql stable set search_path = '' as $$
       'seen_ms', round(extract(epoch from i.last_seen_at) * 1000)) order by i.n) filter (where i.n <= 5), '[]'))
   from (
     select o.*, row_number() over (order by o.last_seen_at desc, o.id) as n from audit.issues o where o.resolved_at is null
+    order by o.last_seen_at desc, o.id limit 1000
   ) i;
 $$;
 
@@ -162,8 +170,8 @@ end
 $$;
 
 -- Promise: up to p_limit issues as of now, filtered by what is not null (a p_type that ends in * is a prefix; p_state open means
--- reopened too): those that are open first, of those the ones seen last. example_error is the error of the example, null where that is
--- gone. Second call: the same, and what is new. Locks: those of audit.note_issues.
+-- reopened too): those that are open first, of those the ones seen last. example_error is the error of the example, as it
+-- was when it was seen last. Second call: the same, and what is new. Locks: those of audit.note_issues.
 create function public.issue_list(
   p_id uuid default null,
   p_kind text default null,
@@ -183,7 +191,7 @@ begin
   return query
   select i.id, i.kind, i.lane, i.type, i.error,
     case when i.resolved_at is not null then 'resolved' when i.openings > 1 then 'reopened' else 'open' end,
-    i.failures, i.dead_letters, i.first_seen_at, i.last_seen_at, i.example_id, audit.error_of(i.kind, i.example_id), i.opened_at,
+    i.failures, i.dead_letters, i.first_seen_at, i.last_seen_at, i.example_id, i.example_error, i.opened_at,
     i.openings, i.resolved_at, i.resolved_by
   from audit.issues i
   where (p_id is null or i.id = p_id) and (p_kind is null or i.kind = p_kind) and (p_lane is null or i.lane = p_lane)
@@ -301,7 +309,7 @@ begin
   select a.id, a.token, case when a.mark_id is null then case when a.opening > 1 then 'issue_reopened' else 'issue_opened' end
       when m.kind = 'secret' then 'secret_missing' else 'alert' end,
     coalesce(m.subject, concat_ws(' ', i.kind, i.lane, i.type)), coalesce(m.began_at, i.opened_at),
-    to_jsonb(i) - array['opened_at', 'openings', 'resolved_at', 'resolved_by']
+    to_jsonb(i) - array['example_error', 'opened_at', 'openings', 'resolved_at', 'resolved_by']
   from audit.alerts a
   left join audit.issues i on i.id = a.issue_id
   left join audit.marks m on m.id = a.mark_id

@@ -82,7 +82,7 @@ describe('the menu of the console', { skip }, () => {
       await page.context().close();
     });
 
-  it('would not be found so if the foot hung below the window, or the list were cut off', async () => {
+  it('control: a foot below the window, or a list that is cut off, is found', async () => {
     const page = await house.signIn('/health', { viewport: { width: 1280, height: 600 } });
     await page.getByText('DB2 ledger').waitFor();
     await page.evaluate(`document.querySelector('.places').style.flexShrink = '0'`);

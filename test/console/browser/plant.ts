@@ -18,7 +18,7 @@ export const HANDLER = 'welcome-mail';
 const TYPE = 'customer.created';
 const CLAIMS = 25;
 /** Three that fail in a row are an outage of the handler. */
-const EVENTS = 4;
+export const EVENTS = 4;
 const PATIENCE_MS = 15_000;
 
 export interface Planted {
@@ -47,8 +47,10 @@ export async function plantCertificate({ db1 }: House): Promise<Planted> {
 const welcome = (apply: Handler['apply']): ReadonlyMap<string, Handler> =>
   new Map([[HANDLER, { name: HANDLER, provider: 'stripe', types: [TYPE], apply }]]);
 
-/** A handler that reads what the provider does not send. Workers run it until `end`; `mend` starts them with a handler that does not. */
-export async function plantHandlerBug(house: House): Promise<Planted & { mend(): Promise<void> }> {
+/** A handler that reads what the provider does not send. Workers run it until `halt`; `mend` starts them with a handler that does not. */
+export async function plantHandlerBug(
+  house: House,
+): Promise<Planted & { halt(): Promise<void>; mend(): void }> {
   await addEndpoint(house, 'stripe', 'stripe');
   let stop = house.startWorkers(
     welcome(async ({ payload }) => `to ${payload.data.object.customer_details.email}`),
@@ -62,8 +64,8 @@ export async function plantHandlerBug(house: House): Promise<Planted & { mend():
   for (let number = 1; number <= EVENTS; number++)
     await deliver(house, 'stripe', TYPE, `evt_1QhZ9wM${number}`);
   return {
-    async mend() {
-      await stop();
+    halt: () => stop(),
+    mend() {
       stop = house.startWorkers(welcome(async () => 'they have no address'));
     },
     end: () => stop(),

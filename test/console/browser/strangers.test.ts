@@ -135,12 +135,18 @@ describe('the console, with names as long as they may be', { skip }, () => {
     assert.equal(await page.getByLabel('Commit hook').getAttribute('aria-invalid'), 'false');
     await assertAccessible(page);
     await assertFits(page);
+    // A whole address is seen in it.
+    await field.fill(`https://hooks.example/${'a'.repeat(70)}`);
+    assert(
+      await field.evaluate('(input) => input.scrollWidth <= input.clientWidth'),
+      'the address is cut off',
+    );
     await field.fill(house.validation.url);
     await page.getByLabel('Visibility timeout, seconds').fill('120');
-    await page.getByLabel('Deliveries at most').fill('1');
+    await page.getByLabel('Dead letter at attempt').fill('1');
     await save.click();
     assert.equal(await page.locator('input[name="max_retries"]:invalid').count(), 1);
-    await page.getByLabel('Deliveries at most').fill('3');
+    await page.getByLabel('Dead letter at attempt').fill('3');
     await page.getByLabel('Reason for the change').fill('a new service');
     await save.click();
     await page.getByText('The rules are saved.').waitFor();

@@ -243,6 +243,19 @@ export function canWait(error: unknown): boolean {
   return blame === 'disk' || blame === 'unanswered';
 }
 
+/** What the language itself throws. */
+const FAULTS_OF_CODE: ReadonlySet<string> = new Set([
+  'TypeError',
+  'ReferenceError',
+  'RangeError',
+  'SyntaxError',
+]);
+
+/** True for a fault of the code. A fetch that fails throws a TypeError too: the socket's error is its cause. */
+export function isFaultOfCode(error: Error): boolean {
+  return FAULTS_OF_CODE.has(error.name) && error.cause === undefined;
+}
+
 /** True for an obstacle that may be gone a moment later: a lock, a deadlock, a statement that took too long. */
 export function mayPass(error: unknown): boolean {
   const blame = blameOf(error);

@@ -92,7 +92,7 @@ const FAILURE_MS = 1_000;
 
 interface Round {
   readonly total: number;
-  /** True where every lane that was asked gave less than it was asked for. */
+  /** True where no lane is known to have more: each gave less than it was asked for, and none was left out for want of room. */
   readonly isEmptied: boolean;
   readonly groups: readonly Promise<Outcomes>[];
 }
@@ -203,7 +203,12 @@ export class LeaseWorker<Item> {
       this.#hasSuspect = true;
       groups.push(this.#start(suspects, signal, () => (this.#hasSuspect = false)));
     }
-    return { total: items.length + suspects.length, isEmptied, groups };
+    // Suspects are taken one by one: where there was one, there may be more.
+    return {
+      total: items.length + suspects.length,
+      isEmptied: isEmptied && suspects.length === 0,
+      groups,
+    };
   }
 
   /** True when it looked for lanes, false when the last list still holds. */
@@ -220,6 +225,7 @@ export class LeaseWorker<Item> {
 
   async #take(): Promise<{ items: readonly Item[]; isEmptied: boolean }> {
     const open = this.#openLanes();
+    const isAnyFull = this.#isAnyFull(new Set(open));
     const first = open.length === 0 ? 0 : this.#turn++ % open.length;
     const wants = this.#shares([...open.slice(first), ...open.slice(0, first)]);
     const items = wants.length === 0 ? [] : await this.#work.take(wants);
@@ -228,7 +234,13 @@ export class LeaseWorker<Item> {
       const lane = this.#work.laneOf(item);
       left.set(lane, (left.get(lane) ?? 0) - 1);
     }
-    return { items, isEmptied: [...left.values()].every((wanted) => wanted > 0) };
+    return { items, isEmptied: !isAnyFull && [...left.values()].every((wanted) => wanted > 0) };
+  }
+
+  /** What waits for a breaker is not asked for before it closes, and may gather until then. */
+  #isAnyFull(open: ReadonlySet<Lane>): boolean {
+    const isShut = (name: string) => this.#ports.targets.of(name).breaker.openUntilMs > 0;
+    return [...this.#lanes.values()].some((lane) => !open.has(lane) && !lane.targets.some(isShut));
   }
 
   #openLanes(): Lane[] {

@@ -1,11 +1,13 @@
 // Texts from outside, made fit for a row: what a database, a hook or a handler had to say.
 
+import { codeOf } from './failure.ts';
+
 /** Neither half a character nor a NUL can be stored as text, and one of them would have a whole batch refused. */
 const UNSTORABLE = /[\0\ud800-\udfff]/gu;
 
-/** What was thrown, in words. */
+/** What was thrown, in words. Where a name has several addresses and none answers, the error has a code and no message. */
 export function textOf(error: unknown): string {
-  if (error instanceof Error) return error.message;
+  if (error instanceof Error) return error.message || codeOf(error);
   try {
     return String(error);
   } catch {

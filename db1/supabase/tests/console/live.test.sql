@@ -1,6 +1,6 @@
 -- What the console watches: numbers that are right while they are small, and cheap when they are not.
 begin;
-select plan(17);
+select plan(20);
 
 select tests.empty_queues();
 delete from public.inventory_slots;
@@ -11,6 +11,8 @@ as $$
   select concat_ws(' ', p ->> 'capacity', p ->> 'available', p ->> 'reserved', p ->> 'consumed')
   from jsonb_array_elements(public.live_sample() -> 'pools') p where p ->> 'pool_id' = p_pool_id
 $$;
+create function pg_temp.waiting(p_pool_id text) returns text language sql
+as $$ select p ->> 'waiting' from jsonb_array_elements(public.live_sample() -> 'pools') p where p ->> 'pool_id' = p_pool_id $$;
 create temp table start as select public.live_sample() as sample;
 create function pg_temp.grown() returns bigint language sql
 as $$ select (public.live_sample() ->> 'enqueued')::bigint - (sample ->> 'enqueued')::bigint from start $$;
@@ -28,11 +30,13 @@ select is(public.live_sample() ->> 'queue_depth', '7', 'each claim is on the que
 select is(pg_temp.grown(), 7::bigint, 'and has been enqueued');
 select is(pg_temp.level('p'), '10 6 4 0', 'its slot is reserved, in its own pool');
 select is(pg_temp.level('q'), '3 0 3 0', 'also where none is left');
+select is(pg_temp.waiting('p'), '4', 'and its message waits');
 select ok((public.live_sample() ->> 'oldest_msg_sec')::numeric >= 0, 'the oldest message has an age');
 
 select public.bridge_finish(array_agg(msg_id), array_agg(read_ct), '{committed,dead_letter}', '{null,planted}', '{0,0}')
 from tests.take(2, 60);
 select is(pg_temp.level('p'), '10 6 3 1', 'a ticket is consumed, a dead letter keeps its slot reserved');
+select is(pg_temp.waiting('p'), '2', 'neither waits');
 select is(public.live_sample() ->> 'dlq_depth', '1', 'and is counted');
 
 -- Beyond what it looks at one by one it believes what was counted less than 10 seconds ago.
@@ -41,8 +45,12 @@ select is(pg_temp.level('large'), '2500 2500 0 0', 'a large pool is counted');
 update intake.free_counts set free = 2400 where pool_id = 'large';
 select is(pg_temp.level('large'), '2500 2400 0 100', 'and not counted again at once');
 select ok(
-  (select due_at between clock_timestamp() + interval '9 seconds' and clock_timestamp() + interval '1 minute'
+  (select due_at between now() + interval '10 seconds' and clock_timestamp() + interval '1 minute'
    from intake.free_counts where pool_id = 'large'), 'but after 10 seconds'
+);
+select results_eq(
+  $$ select intake.next_count(now(), now() + took) - (now() + took) from unnest('{0 s,0.2 s,6 s}'::interval[]) took $$,
+  $$ values (interval '10 seconds'), ('20 seconds'), ('1 minute') $$, 'later where counting took long, and never later than a minute'
 );
 update intake.free_counts set due_at = clock_timestamp() - interval '1 second' where pool_id = 'large';
 select is(pg_temp.level('large'), '2500 2500 0 0', 'when it is due');

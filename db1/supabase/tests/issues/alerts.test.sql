@@ -1,6 +1,6 @@
 -- What an address is told: each opening of an issue and each alert of the sampler once, by one server at a time, and again after a failure.
 begin;
-select plan(14);
+select plan(15);
 
 select tests.empty_queues();
 delete from pgmq.q_event_inbox_dlq;
@@ -22,6 +22,11 @@ select is(pg_temp.taken(), 'none', 'by one server at a time');
 select is(public.finish_alert((select id from audit.alerts), gen_random_uuid(), true), false, 'who has no lease finishes nothing');
 select is(public.finish_alert(a.id, a.token, false), true, 'one that could not be told') from audit.alerts a;
 select is(pg_temp.taken(), 'none', 'waits');
+update audit.alerts set next_attempt_at = now();
+select results_eq(
+  $$ select t.issue ->> 'error', t.issue ? 'example_error' from public.take_alerts(10, 60) t $$, $$ values ('#', false) $$,
+  'with the shape of the error, and without the words of the example, which may name a user'
+);
 update audit.alerts set next_attempt_at = now();
 select is(pg_temp.taken(), 'issue_opened claim gig malformed', 'and is told again');
 select public.finish_alert(a.id, a.token, true) from audit.alerts a;

@@ -1,7 +1,7 @@
 -- Dead letters that failed alike are one issue: of one pool, kind of end and shape of the error. It is resolved by a replay, and
 -- opened again when it comes back.
 begin;
-select plan(29);
+select plan(33);
 
 select tests.empty_queues();
 delete from pgmq.q_event_inbox_dlq;
@@ -94,6 +94,10 @@ select results_eq(
   $$ values ('replayed', 2) $$, 'a replay sends all of it round again'
 );
 select is(pg_temp.issues('p_lane => ''gig'', p_type => ''max_retries'''), 'claim | gig | max_retries | status # | 0 | resolved', 'and resolves it');
+select matches(
+  (select i.example_error from public.issue_list(p_lane => 'gig', p_type => 'max_retries') i), '^max_retries: status 50[03]$',
+  'its example keeps its words'
+);
 select results_eq(
   $$ select actor, reason, details -> 'outcomes' from audit.audit_logs where action = 'issue_replay' $$,
   $$ values ('ann', 'the hook is mended', '{"replayed": 2}'::jsonb) $$, 'with one row in the log, beside those of the letters'
@@ -119,6 +123,20 @@ select pg_temp.bury('play', '{max_retries: status 500}');
 select is(
   pg_temp.issues('p_lane => ''play'''), 'claim | play | max_retries | status # | 1 | open',
   'and is the same again where it comes back within ten minutes'
+);
+
+-- What a sample has of them costs the same however many there are.
+insert into audit.issues (id, kind, type, failures, dead_letters, first_seen_at, last_seen_at, example_id, opened_at, resolved_at)
+select gen_random_uuid(), 'k', 'n' || n, 1, 1, now(), now() + n * interval '1 second', 'x', now(), case when n > 1100 then now() end
+from generate_series(1, 1200) n;
+select is((audit.open_issues() ->> 'open')::int, 1000, 'open issues are counted up to 1000');
+select is(
+  (select string_agg(i ->> 'type', ' ') from jsonb_array_elements(audit.open_issues() -> 'newest') i), 'n1100 n1099 n1098 n1097 n1096',
+  'those that were seen last come first, and none that is resolved'
+);
+delete from audit.issues where kind = 'k' and type <> 'n7';
+select is(
+  (audit.open_issues() ->> 'open')::int, (select count(*)::int from audit.issues where resolved_at is null), 'fewer are counted exactly'
 );
 
 select * from finish();

@@ -1,6 +1,6 @@
 -- In a pool that is paid for a claim is held: with an order, without a message, and only for a buyer who can be known again.
 begin;
-select plan(18);
+select plan(19);
 
 select tests.paid_pool('show', 6);
 select tests.ask('show', 'ann', 1, 'r1');
@@ -46,9 +46,14 @@ select results_eq(
   $$ select s.status::text, s.locked_by from public.inventory_slots s join old o on o.slot_id = s.id $$,
   $$ values ('RESERVED', 'ann') $$, 'the slot is taken'
 );
-select is(
-  (select outcome from public.claim_batch('{show}', '{bob}', '{r2}', '{f}', p_proofs => '[{"secret_hash": "00ff"}]')),
-  'claimed', 'a secret is enough'
+create temp table answer as
+select * from public.claim_batch('{show}', '{bob}', '{r2}', '{f}', p_proofs => '[{"secret_hash": "00ff"}]');
+select is((select outcome from answer), 'claimed', 'a secret is enough');
+select results_eq(
+  $$ select claim_id, resource_id, state, claimed_at, hold_until, group_claims
+     from public.claim_batch('{show}', '{bob}', '{r2}', '{f}', p_proofs => '[{"secret_hash": "00ff"}]') $$,
+  $$ select claim_id, resource_id, state, claimed_at, hold_until, group_claims from answer $$,
+  'the first answer says what the same request is told again'
 );
 select results_eq(
   $$ select verified, secret_hash from public.claims where pool_id = 'show' and user_id = 'bob' $$,

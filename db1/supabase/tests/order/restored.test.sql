@@ -1,6 +1,6 @@
 -- An intake that was restored to an earlier moment learns from the ledger's ticket which order it belongs to, and what bought it.
 begin;
-select plan(27);
+select plan(31);
 
 create function pg_temp.id(p_n int) returns uuid language sql as $$ select ('30000000-0000-4000-8000-' || lpad(p_n::text, 12, '0'))::uuid $$;
 create function pg_temp.free() returns uuid language sql as $$
@@ -96,6 +96,20 @@ select is(
 );
 select is(tests.states((tests.order_of('sale', 'fay')).order_id), 'held', 'it is held');
 select is((select count(*)::int from public.orders where payment_key = 'stripe/pi_8'), 0, 'and not paid');
+
+-- A ticket for a slot that another claim has changes nothing, not even what it would replace.
+select tests.ask('sale', 'gus');
+update before set state = tests.state();
+select is(
+  (select pg_temp.fix(slot_id, pg_temp.id(9), 'gus', pg_temp.purchase((tests.order_of('sale', 'gus')).order_id, 1, 'pi_9', 'late')) from lost),
+  'unchanged', 'a late payment''s ticket for a slot that is sold'
+);
+select is(tests.states((tests.order_of('sale', 'gus')).order_id), 'held', 'what its order holds is held');
+select is(tests.state(), (select state from before), 'and nothing else has changed');
+select is(
+  pg_temp.fix(pg_temp.free(), pg_temp.id(9), 'gus', pg_temp.purchase((tests.order_of('sale', 'gus')).order_id, 1, 'pi_9', 'late')), 'fixed',
+  'for a free slot it is replaced'
+);
 
 select * from finish();
 rollback;

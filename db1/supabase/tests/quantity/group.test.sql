@@ -9,9 +9,9 @@ select * from public.claim_batch('{group,group}', '{ann,bob}', '{r1,r1}', p_quan
 create temp table before as select tests.state() as state;
 
 select results_eq(
-  $$ select outcome, claim_id, group_claims
+  $$ select outcome, claim_id, resource_id, state, claimed_at, hold_until, group_claims
      from public.claim_batch('{group,group}', '{ann,bob}', '{r1,r1}', p_quantities => '{3,1}') order by ordinal $$,
-  $$ select 'same', claim_id, group_claims from answer order by ordinal $$, 'the same requests again are the same claims'
+  $$ select 'same', claim_id, resource_id, state, claimed_at, hold_until, group_claims from answer order by ordinal $$, 'the same requests again are the same claims'
 );
 select is(
   (select group_claims from public.claim_batch('{group}', '{ann}', '{r1}')), (select group_claims from answer where ordinal = 1),

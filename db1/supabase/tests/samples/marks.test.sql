@@ -1,6 +1,6 @@
 -- What happened: reported by servers and workers, or seen by the sampler. One thing is one mark, however many report it.
 begin;
-select plan(25);
+select plan(27);
 
 select tests.empty_queues();
 delete from audit.samples;
@@ -60,6 +60,11 @@ select is(
 );
 select public.note_marks(pg_temp.mark('breaker', 'hooks.example', 300, 330), pg_temp.at(330));
 select is(audit.troubles(), '[]', 'what has ended is not told');
+select is(pg_temp.why(), 'certificate has expired', 'it keeps its cause');
+select public.note_marks(pg_temp.mark('breaker', 'hooks.example', 335), pg_temp.at(335));
+select is(
+  (select jsonb_agg(t -> 'why') from jsonb_array_elements(audit.troubles()) t), '[null]', 'what goes on again has not the cause of the last time'
+);
 
 delete from audit.marks;
 select public.note_marks(pg_temp.mark('deploy', '1.0', 0, 0), pg_temp.at(0));

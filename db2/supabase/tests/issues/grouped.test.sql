@@ -1,7 +1,7 @@
 -- Failures and dead letters that are alike are one issue: of one handler, type and shape of the error. It can be replayed whole, and
 -- its events are found by its own words.
 begin;
-select plan(15);
+select plan(19);
 
 select is(
   audit.error_shape('payment pi_3Mtw is known in usd of user ann@7, not in usd of user bob@example.com'),
@@ -79,6 +79,10 @@ select is(
   (select i.state || ' by ' || i.resolved_by from public.issue_list(p_type => 'order.paid') i where i.error = 'order # is not known'),
   'resolved by ann', 'which resolves it'
 );
+select is(
+  (select i.example_error from public.issue_list(p_type => 'order.paid') i where i.error = 'order # is not known'), 'order 19 is not known',
+  'and its example keeps its words'
+);
 update public.webhook_events set status = 'failed', attempts = 1, error = 'order 17 is not known', last_attempt_at = clock_timestamp(),
   next_attempt_at = now() where event_id = 'e1';
 select is(
@@ -94,6 +98,20 @@ select results_eq(
   $$ select outcome from public.issue_replay(pg_temp.id_of('question', 'settle'), 'ann') $$, $$ values ('replayed') $$, 'and is asked again'
 );
 select is((select state from public.claim_outbox where id = 'settle:stripe/pi_1'), 'due', 'by the courier');
+
+-- What a sample has of them costs the same however many there are.
+insert into audit.issues (id, kind, type, failures, dead_letters, first_seen_at, last_seen_at, example_id, opened_at, resolved_at)
+select gen_random_uuid(), 'k', 'n' || n, 1, 1, now(), now() + n * interval '1 second', 'x', now(), case when n > 1100 then now() end
+from generate_series(1, 1200) n;
+select is((audit.open_issues() ->> 'open')::int, 1000, 'open issues are counted up to 1000');
+select is(
+  (select string_agg(i ->> 'type', ' ') from jsonb_array_elements(audit.open_issues() -> 'newest') i), 'n1100 n1099 n1098 n1097 n1096',
+  'those that were seen last come first, and none that is resolved'
+);
+delete from audit.issues where kind = 'k' and type <> 'n7';
+select is(
+  (audit.open_issues() ->> 'open')::int, (select count(*)::int from audit.issues where resolved_at is null), 'fewer are counted exactly'
+);
 
 select * from finish();
 rollback;

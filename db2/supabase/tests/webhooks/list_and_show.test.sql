@@ -1,6 +1,6 @@
 -- list_events pages through what the filters leave; show_event tells all about one.
 begin;
-select plan(28);
+select plan(30);
 
 select webhook.add_endpoint('shop', 'stripe', '{A}', 'queued', '{}', 'ann');
 insert into public.webhook_events
@@ -94,6 +94,21 @@ select is(
 select is(
   (select event ? 'lease_token' from webhook.show_event('00000000-0000-7000-8000-000000000001')), false,
   'the token of a lease is not shown'
+);
+
+insert into public.webhook_handlers (provider, event_type, kind, name) values ('daily', 'order.*', 'sql', 'public.orders');
+select webhook.add_endpoint('own', 'daily', '{A}', 'queued', '{"max_attempts": 3}', 'ann');
+insert into public.webhook_events (id, webhook_id, provider, event_id, event_type, payload)
+select '00000000-0000-7000-8000-000000000011'::uuid, f.webhook_id, 'daily', 'e11', 'order.paid', '{}'::jsonb from webhook.find_endpoint('own') f
+union all
+select '00000000-0000-7000-8000-000000000012', gen_random_uuid(), 'other', 'e12', 'order.paid', '{}';
+select results_eq(
+  $$ select handler, max_attempts from webhook.show_event('00000000-0000-7000-8000-000000000011') $$, $$ values ('public.orders', 3) $$,
+  'the handler that has it is named, and how many attempts its endpoint allows'
+);
+select results_eq(
+  $$ select handler, max_attempts from webhook.show_event('00000000-0000-7000-8000-000000000012') $$, $$ values (null::text, 5) $$,
+  'an event that no handler has names none, and one of an unknown endpoint has the attempts of the product'
 );
 
 select * from finish();

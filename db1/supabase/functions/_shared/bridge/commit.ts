@@ -116,7 +116,7 @@ async function commitOne(delivery: Delivery, context: CommitContext): Promise<vo
       delivery.end('gone', CLAIM_ENDED);
     } else if (hasLostSession(error) || isMissing(commit_rpc_name, error)) {
       // A function can end its own session. Where the ledger is down, each function and the ledger's own pools find out.
-      own.outage();
+      own.outage(reasonOf(error));
       context.log.warn('a commit function is unavailable', {
         ...delivery.names,
         commit_rpc_name,

@@ -30,6 +30,7 @@ export interface Issue {
   readonly last_seen_at: string;
   /** The newest: a msg_id, our id of an event, or the id of a question. */
   readonly example_id: string;
+  /** Kept when the example has gone round again. */
   readonly example_error: string | null;
   readonly opened_at: string;
   readonly openings: number;

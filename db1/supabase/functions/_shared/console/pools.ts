@@ -77,7 +77,7 @@ const RULES = {
     minimum: 2,
     maximum: 1_000,
     description:
-      'A message becomes a dead letter when its deliveries reach this number: N means N - 1 tries, and with 1 no claim would be tried at all.',
+      'A message becomes a dead letter when its attempts reach this number: N means N - 1 tries, and with 1 no claim would be tried at all. Deliveries that met an outage do not count.',
   },
   validation_webhook_url: URL_OR_NULL,
   commit_rpc_name: { type: 'string', pattern: '^[a-z_][a-z0-9_]{0,62}$' },

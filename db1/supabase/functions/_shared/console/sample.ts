@@ -13,7 +13,7 @@ export interface IntakeLook {
   readonly dlq_depth: number;
   readonly inbox: InboxLevel;
   readonly orders: OrderLevel;
-  readonly pools: readonly PoolLevel[];
+  readonly pools: readonly LivePool[];
   /** Connections that they hold. */
   readonly bridge_workers: number;
   /** Where there are several: which of them answer. */
@@ -109,6 +109,11 @@ export interface PoolLevel {
   readonly cell?: string;
 }
 
+export interface LivePool extends PoolLevel {
+  /** Its messages on the queue; null while the pool's cache is lost. */
+  readonly waiting: number | null;
+}
+
 /** What public.ledger_sample answers; public.take_sample adds what is optional here. */
 export interface LedgerLook {
   readonly sampled_ms?: number;
@@ -185,7 +190,7 @@ export interface LiveSample {
     readonly is_braked: boolean | null;
   };
   readonly calls_per_sec: number | null;
-  readonly pools: readonly PoolLevel[] | null;
+  readonly pools: readonly LivePool[] | null;
   /** Connections that workers hold; 0 means that no worker runs. */
   readonly workers: { readonly bridge: number | null; readonly webhook: number | null };
   /** What goes on and waits for a person, the oldest first. */
@@ -318,16 +323,16 @@ function troublesOf(looks: readonly (IntakeLook | LedgerLook | undefined)[]): Li
 
 const MOST_ISSUES = 5;
 
-/** Of several databases. Cells may have the same issue: it is named once. */
+/** Of several databases. Cells may have the same issue: it is named once, and counted once where it is among the newest of each. */
 export function issuesOf(all: readonly (OpenIssues | undefined)[]): OpenIssues | null {
   const known = all.filter((issues) => issues !== undefined);
   if (known.length === 0) return null;
   const newest = known.flatMap((issues) => issues.newest).sort((a, b) => b.seen_ms - a.seen_ms);
+  const named = newest.filter(({ id }, at) => newest.findIndex((one) => one.id === id) === at);
+  const seenTwice = newest.length - named.length;
   return {
-    open: known.reduce((sum, { open }) => sum + open, 0),
-    newest: newest
-      .filter(({ id }, at) => newest.findIndex((one) => one.id === id) === at)
-      .slice(0, MOST_ISSUES),
+    open: known.reduce((sum, { open }) => sum + open, 0) - seenTwice,
+    newest: named.slice(0, MOST_ISSUES),
   };
 }
 

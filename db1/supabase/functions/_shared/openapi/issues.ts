@@ -28,7 +28,7 @@ export const ISSUE_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     first_seen_at: TEXT,
     last_seen_at: TEXT,
     example_id: TEXT,
-    example_error: { ...TEXT_OR_NULL, description: 'Null where the example is gone.' },
+    example_error: { ...TEXT_OR_NULL, description: 'What it said; kept when the issue is resolved.' },
     opened_at: TEXT,
     openings: COUNT,
     resolved_at: TEXT_OR_NULL,

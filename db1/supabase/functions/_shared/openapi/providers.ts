@@ -92,6 +92,8 @@ export const PROVIDER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     arrival: COUNT,
     raw_body: TEXT_OR_NULL,
     alarms: { type: 'array', items: { type: 'object', description: 'The same id with another body.' } },
+    handler: { ...TEXT_OR_NULL, description: 'The handler that has it.' },
+    max_attempts: { ...COUNT, description: 'After so many that failed it is a dead letter.' },
     links: shape({
       payments: {
         type: 'array',

@@ -37,7 +37,7 @@ export const SAMPLE_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
       is_braked: { type: ['boolean', 'null'] },
     }),
     calls_per_sec: NUMBER_OR_NULL,
-    pools: { type: ['array', 'null'], items: shape({ pool_id: TEXT, ...LEVELS }) },
+    pools: { type: ['array', 'null'], items: shape({ pool_id: TEXT, ...LEVELS, waiting: COUNT_OR_NULL }) },
     workers: shape({ bridge: COUNT_OR_NULL, webhook: COUNT_OR_NULL }),
     troubles: {
       type: ['array', 'null'],

@@ -86,7 +86,8 @@ async function checkOut(
     } catch (error) {
       if (!(error instanceof PaymentError)) throw error;
       metrics.count('sluice_checkouts_total', { outcome: error.kind });
-      if (error.kind !== 'outage') ports.log.error('a checkout session was refused', { cause: error });
+      if (error.kind !== 'outage')
+        ports.log.error('a checkout session was refused', { order_id: begun.order_id, cause: error });
       throw new HttpError('payment_unavailable', undefined, error);
     }
     if (turn === 2) throw new HttpError('payment_unavailable');

@@ -164,7 +164,8 @@ async function asked<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
   try {
     return await ask();
   } catch (error) {
-    throw error instanceof PaymentError ? error : new PaymentError(kindOf(error), textOf(error), error);
+    if (error instanceof PaymentError) throw error;
+    throw new PaymentError(kindOf(error), textOf(error), reasonOf(error));
   }
 }
 
@@ -180,6 +181,12 @@ function kindOf(error: unknown): PaymentErrorKind {
   if (statusCode === 500 && headers['idempotent-replayed'] === 'true') return 'burnt';
   const isNo = statusCode === 400 || statusCode === 402 || statusCode === 404;
   return isNo && code !== 'rate_limit' ? 'refused' : 'outage';
+}
+
+/** All that the package throws has a `detail`: an error where the connection failed, else nothing that the text does not say. */
+function reasonOf(error: unknown): unknown {
+  if (typeof error !== 'object' || error === null || !('detail' in error)) return error;
+  return error.detail instanceof Error ? error.detail : undefined;
 }
 
 function textOf(error: unknown): string {

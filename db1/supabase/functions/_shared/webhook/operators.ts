@@ -82,6 +82,10 @@ export interface EventDetails extends EventRow {
   /** In base64; null where it was pruned. */
   readonly raw_body: string | null;
   readonly alarms: readonly EventAlarm[];
+  /** That has it; null where none has. */
+  readonly handler: string | null;
+  /** After so many that failed it is a dead letter. */
+  readonly max_attempts: number;
 }
 
 /** What an event brought about (webhook.event_links). */

@@ -2,7 +2,7 @@
 // the two the lease may be lost; the transaction looks, and then nothing of it happens.
 
 import { within } from '../deadline.ts';
-import { isUnavailable } from '../failure.ts';
+import { isFaultOfCode, isUnavailable } from '../failure.ts';
 import { storable, textOf } from '../text.ts';
 import { type Transact, type Transaction, TransactionEnded } from '../transaction.ts';
 import { type HandledEvent, type Handler, PermanentError } from './handlers.ts';
@@ -96,20 +96,13 @@ async function apply(
   return { status: wanted, error: reason, outcome: wanted };
 }
 
-/** What the language itself throws at a fault of the code. */
-const FAULTS_OF_CODE: ReadonlySet<string> = new Set([
-  'TypeError',
-  'ReferenceError',
-  'RangeError',
-  'SyntaxError',
-]);
-
 /** For an operator: a fault of the code by its class, and behind "fetch failed" what failed. */
 function wordsOf(error: unknown): string {
   const text = textOf(error);
   if (!(error instanceof Error)) return text;
-  if (text === 'fetch failed' && error.cause !== undefined) return `${text}: ${textOf(error.cause)}`;
-  return FAULTS_OF_CODE.has(error.name) ? `${error.name}: ${text}` : text;
+  if (text === 'fetch failed' && error.cause !== undefined)
+    return [text, textOf(error.cause)].filter(Boolean).join(': ');
+  return isFaultOfCode(error) ? `${error.name}: ${text}` : text;
 }
 
 async function fail(taken: TakenEvent, error: unknown, { store }: RunPorts): Promise<Processed> {

@@ -1,0 +1,102 @@
+// What goes on and waits for a person, in words: a target that workers leave alone, or a secret that a server misses.
+
+import { labelOfTarget } from '../../db1/supabase/functions/_shared/bridge/observe.ts';
+import { targetsOf } from '../../db1/supabase/functions/_shared/bridge/targets.ts';
+import type { LiveSample, PoolView, Trouble } from './shapes.ts';
+
+/** Each as the workers' metrics call it: the bridge, and what carries orders. */
+const LEDGER: ReadonlySet<string> = new Set(['ledger', 'DB2']);
+const HANDLER = /^handler (.+)$/;
+const COMMIT_FUNCTION = /^ledger (.+)$/;
+const ENDPOINT = /^endpoint (.+)$/;
+
+export interface Target {
+  readonly what: 'hook' | 'handler' | 'function' | 'ledger' | 'Stripe' | 'secret';
+  /** Of a hook its host, of a secret the endpoint that needs it. */
+  readonly name: string;
+}
+
+export function targetOf({ kind, subject }: Trouble): Target {
+  const named = (pattern: RegExp): string | undefined => pattern.exec(subject)?.[1];
+  if (kind === 'secret') return { what: 'secret', name: named(ENDPOINT) ?? subject };
+  const handler = named(HANDLER);
+  if (handler !== undefined) return { what: 'handler', name: handler };
+  const commit = named(COMMIT_FUNCTION);
+  if (commit !== undefined) return { what: 'function', name: commit };
+  if (LEDGER.has(subject)) return { what: 'ledger', name: subject };
+  return { what: subject === 'Stripe' ? 'Stripe' : 'hook', name: subject };
+}
+
+const TITLES: Readonly<Record<Target['what'], (name: string) => string>> = {
+  hook: (name) => `A hook at ${name} cannot be used`,
+  handler: (name) => `The handler ${name} fails event after event`,
+  function: (name) => `The commit function ${name} cannot be called`,
+  ledger: () => 'Workers do not reach the ledger',
+  Stripe: () => 'Workers do not reach Stripe',
+  secret: (name) => `Deliveries to the endpoint ${name} are refused`,
+};
+
+/** Without its cause, which may change while it goes on. */
+export function titleOf(trouble: Trouble): string {
+  const { what, name } = targetOf(trouble);
+  return TITLES[what](name);
+}
+
+/** With what is known of its cause. */
+export function sentenceOf(trouble: Trouble): string {
+  const cause = trouble.why === null ? '' : `: ${trouble.why.replace(/\.$/, '')}`;
+  return `${titleOf(trouble)}${cause}.`;
+}
+
+/** The alarm above the page tells of a ledger that is down. */
+export const shownOf = ({ troubles, db2 }: LiveSample): readonly Trouble[] =>
+  (troubles ?? []).filter((trouble) => db2.ok || targetOf(trouble).what !== 'ledger');
+
+/** What is known to help, by what Node says of a connection that it could not make. */
+const HINTS: readonly (readonly [RegExp, string])[] = [
+  [
+    /certificate|altname|self-signed/i,
+    'Its certificate is one that workers do not trust: expired, self-signed or of another name. Renew it at that host.',
+  ],
+  [/ENOTFOUND|EAI_AGAIN/, 'Its name has no address: correct the address of the hook, or the DNS.'],
+  [/ECONNREFUSED/, 'Nothing listens there: start the service, or correct the address of the hook.'],
+  [
+    /private or special address|local name/,
+    'Hooks may call public addresses alone, unless the owner allows the host: npx sluice hosts allow.',
+  ],
+  [
+    /^status \d/,
+    'The service answers, and says that it cannot serve: look at its own log. Claims are not refused meanwhile.',
+  ],
+];
+const ANY_HINT = 'Mend the service at that host, or correct the address of the hook.';
+
+/** What to do about a hook. */
+export const hintOf = (why: string | null): string =>
+  HINTS.find(([pattern]) => pattern.test(why ?? ''))?.[1] ?? ANY_HINT;
+
+/** A pool waits for all that its messages need: while one of these is left alone, workers take none of its messages. */
+export const isNeededBy = (pool: PoolView, { kind, subject }: Trouble): boolean =>
+  kind === 'breaker' && targetsOf(pool).map(labelOfTarget).includes(subject);
+
+const HOOKS = { validation_webhook_url: 'validation hook', commit_webhook_url: 'commit hook' } as const;
+
+export interface HookAt {
+  /** The setting of the pool. */
+  readonly field: keyof typeof HOOKS;
+  /** What people call it. */
+  readonly name: string;
+  readonly url: string;
+}
+
+/** The hooks of a pool at a host: workers tell of a hook by its host alone, because the rest may hold a secret. */
+export function hooksAt(host: string, pool: PoolView): HookAt[] {
+  return (Object.keys(HOOKS) as HookAt['field'][]).flatMap((field) => {
+    const url = pool[field];
+    return url !== null && labelOfTarget(url) === host ? [{ field, name: HOOKS[field], url }] : [];
+  });
+}
+
+/** Workers leave alone one address: where pools call several at that host, it may be any of them. */
+export const hasSeveral = (host: string, pools: readonly PoolView[]): boolean =>
+  new Set(pools.flatMap((pool) => hooksAt(host, pool)).map(({ url }) => url)).size > 1;
