@@ -15,7 +15,7 @@ import {
   refusalOf,
   refuse,
 } from '#core/router.ts';
-import { Admission } from './admission.ts';
+import { Admission, TOO_MANY } from './admission.ts';
 import { BodyReader, bodyLimit } from './body_reader.ts';
 import { type Exchange, writeHead } from './exchange.ts';
 import { Pipelines } from './pipelines.ts';
@@ -42,7 +42,6 @@ export interface Timeouts {
 }
 const TIMEOUTS: Timeouts = { headersMs: 10_000, requestMs: 15_000, checkMs: 1_000, slowMs: 5_000 };
 
-const TOO_MANY: Match = { refusal: new HttpError('too_many_requests') };
 const TOO_LARGE = new HttpError('too_large');
 /** HTTP/1.1 demands the header, once (RFC 9112, 3.2): with two of them a proxy may have gone by the other one. */
 const NO_HOST: Match = { refusal: new HttpError('bad_request', 'Send one Host header.') };
@@ -106,10 +105,14 @@ export class HttpServer {
     this.#shortWay = this.#layShortWay(timeouts);
   }
 
-  /** Connections begin there. node:http's own listener takes those that leave it. */
+  /**
+   * Connections begin there, and node:http's own listener takes those that leave it. A node:http that never listens, with
+   * connections handed to it, would look after none of its timeouts and close none of its idle connections.
+   */
   #layShortWay({ headersMs, checkMs }: Timeouts): ShortWay {
     const server = this.#server;
     const [toNode] = server.listeners('connection');
+    if (toNode === undefined) throw new Error('node:http takes no connections');
     const way = new ShortWay({
       router: this.#router,
       admission: this.#admission,
@@ -118,7 +121,7 @@ export class HttpServer {
       isDraining: () => this.#draining,
       requestIdOf: (given) => this.#requestIdOf(given),
       tell: (...answered) => this.#tell(...answered),
-      handOver: (socket) => toNode?.call(server, socket),
+      handOver: (socket) => toNode.call(server, socket),
       onSilence: (socket) => this.#onClientError(SILENCE, socket),
     });
     server.removeAllListeners('connection');

@@ -1,6 +1,6 @@
 // An answer as one text, for one write: what node:http would send, byte by byte.
 
-import { STATUS_CODES } from 'node:http';
+import { STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http';
 import type { HttpResponse } from '#core/router.ts';
 
 /** Longer than the idle time of common load balancers (60 s), so that they close first and never meet a closed socket. */
@@ -36,11 +36,18 @@ function headOf(status: number, headers: HttpResponse['headers']): string {
   }
   let head = ofHeaders.get(status);
   if (head === undefined) {
-    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+    const lines = Object.entries(headers).map(([name, value]) => lineOf(name, value));
     head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}`;
     ofHeaders.set(status, head);
   }
   return head;
+}
+
+/** Throws, as node:http does, where a header would be more than its line. */
+function lineOf(name: string, value: string): string {
+  validateHeaderName(name);
+  validateHeaderValue(name, value);
+  return `${name}: ${value}\r\n`;
 }
 
 let second = 0;

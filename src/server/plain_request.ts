@@ -13,11 +13,11 @@ export interface PlainRequest extends Pick<HttpRequest, 'headers'> {
 
 /** Head and body: a claim has about 300 bytes, with the headers of a browser about 1,000. */
 const MAX_BYTES = 8 * 1024;
-/** Of the values visible ASCII, spaces and tabs. A name is a token (RFC 9110, 5.6.2). */
-const HEAD = /^POST (\/[!-~]*) HTTP\/1\.1\r\n(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t -~]*\r\n)+\r\n/;
+/** A name is a token (RFC 9110, 5.6.2). Of the values visible ASCII and spaces: behind a length node:http refuses a tab. */
+const HEAD = /^POST (\/[!-~]*) HTTP\/1\.1\r\n(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[ -~]*\r\n)+\r\n/;
 const LENGTH = /^[0-9]{1,4}$/;
-/** Headers that say how the rest is to be read, or by whom. */
-const OF_THE_WAY = ['transfer-encoding', 'expect', 'upgrade', 'proxy-connection'] as const;
+/** Headers that say how the rest is to be read, or by whom, and one of which node:http makes a list. */
+const NOT_PLAIN = ['transfer-encoding', 'expect', 'upgrade', 'proxy-connection', 'set-cookie'] as const;
 
 /** Undefined for what node:http has to read. */
 export function readPlainRequest(bytes: Buffer): PlainRequest | undefined {
@@ -28,7 +28,7 @@ export function readPlainRequest(bytes: Buffer): PlainRequest | undefined {
   const headBytes = head[0].length;
   const headers = readHeaders(text, headBytes);
   if (headers === undefined || headers.host === undefined) return undefined;
-  for (const name of OF_THE_WAY) if (headers[name] !== undefined) return undefined;
+  for (const name of NOT_PLAIN) if (headers[name] !== undefined) return undefined;
   const { 'content-length': length = '', connection = 'keep-alive' } = headers;
   if (!LENGTH.test(length) || headBytes + Number(length) !== bytes.length) return undefined;
   const told = connection.toLowerCase();

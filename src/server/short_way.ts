@@ -3,15 +3,13 @@
 // what came, one write for the answer. With the first request of another kind a connection goes to node:http, and stays there.
 
 import type { Socket } from 'node:net';
-import { HttpError } from '#core/errors.ts';
 import type { Log } from '#core/ports.ts';
-import type { HttpResponse, Match, Router } from '#core/router.ts';
-import type { Admission } from './admission.ts';
+import type { HttpResponse, Router } from '#core/router.ts';
+import { type Admission, TOO_MANY } from './admission.ts';
 import { bodyLimit } from './body_reader.ts';
 import { plainAnswer } from './plain_answer.ts';
 import { type PlainRequest, readPlainRequest } from './plain_request.ts';
 
-const TOO_MANY: Match = { refusal: new HttpError('too_many_requests') };
 const NO_BODY = new Uint8Array(0);
 const POST = 'POST';
 
@@ -58,7 +56,7 @@ export class ShortWay {
 
   /** Those that were answered and ask nothing now. */
   closeIdle(): void {
-    for (const line of this.#lines) if (line.isIdle) line.close();
+    for (const line of this.#lines) if (line.isIdle) line.end();
   }
 
   closeAll(): void {
@@ -101,6 +99,12 @@ class Line {
     return this.#hasAsked && !this.#isUnderWay;
   }
 
+  /** An answer that is on its way still arrives. The line stays among all until it is closed: its client may never take the answer. */
+  end(): void {
+    this.#socket.off('data', this.#onData).off('end', this.#onEnd);
+    this.#socket.destroySoon();
+  }
+
   close(): void {
     this.#leave();
     this.#socket.destroy();
@@ -127,13 +131,8 @@ class Line {
   /** It is answered, where it has asked. */
   readonly #onEnd = (): void => {
     this.#hasEnded = true;
-    if (!this.#isUnderWay) this.#end();
+    if (!this.#isUnderWay) this.end();
   };
-
-  #end(): void {
-    this.#leave();
-    this.#socket.destroySoon();
-  }
 
   readonly #onData = (bytes: Buffer): void => {
     this.#silentChecks = 0;
@@ -204,7 +203,7 @@ class Line {
     const { text, encoding } = plainAnswer(answer, requestId, goesOn);
     this.#socket.write(text, encoding);
     if (!goesOn) {
-      this.#end();
+      this.end();
       return;
     }
     const early = this.#early;

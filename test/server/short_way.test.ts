@@ -10,6 +10,7 @@ import { ClaimRoutes } from '#core/claim.ts';
 import { Router } from '#core/router.ts';
 import { Admission } from '../../src/server/admission.ts';
 import { HttpServer } from '../../src/server/http.ts';
+import { plainAnswer } from '../../src/server/plain_answer.ts';
 import { ShortWay } from '../../src/server/short_way.ts';
 import { memoryLog, memoryPorts } from '../core/support.ts';
 import { exchange, parseAnswer } from './support.ts';
@@ -87,7 +88,7 @@ describe('a claim', () => {
       'a wrong token': { headers: `${JSON_TYPE}Authorization: Bearer wrong\r\n` },
       'a query': { line: 'POST /v1/pools/p/claims?a=b?c HTTP/1.1' },
       'an escaped pool': { line: 'POST /v1/pools/p%20q/claims HTTP/1.1' },
-      'spaces around a value': { headers: 'Content-Type: \t application/json \t\r\n' },
+      'spaces around a value': { headers: 'Content-Type:   application/json  \r\n' },
       'names in capitals': { headers: 'CONTENT-TYPE: application/json\r\nIDEMPOTENCY-KEY: k\r\n' },
     };
     for (const [what, asked] of Object.entries(cases))
@@ -132,6 +133,7 @@ describe('a claim', () => {
       'with a bare line feed': text({ headers: `${JSON_TYPE}X-A: b\n` }),
       'with a bare carriage return': text({ headers: `${JSON_TYPE}X-A: b\rX-B: c\r\n` }),
       'with a NUL': text({ headers: `${JSON_TYPE}X-A: \0\r\n` }),
+      'with a tab behind its length': text().replace(/(?<=Length: \d+)/, '\t'),
       'with two hosts': text({ headers: `${JSON_TYPE}HOST: y\r\n` }),
       'without a host': text().replace('Host: x\r\n', ''),
       'with an expectation': text({ headers: `${JSON_TYPE}Expect: something\r\n` }),
@@ -212,7 +214,6 @@ describe('a claim', () => {
   it('is answered where the client has said all that it will', async () => {
     const raw = await exchange(port, (socket) => socket.end(text()));
     assert.equal(parseAnswer(raw).status, 201);
-    assert.match(raw, /Connection: close/);
     assert.equal(node.count, 0);
   });
 
@@ -243,6 +244,13 @@ describe('a claim', () => {
     const next = await open();
     assert.match(await answerOn(next, text()), / 201 /);
     next.destroy();
+  });
+});
+
+it('an answer whose header would be more than its line is not written', () => {
+  const headers = { 'retry-after': '1\r\nset-cookie: a=b' };
+  assert.throws(() => plainAnswer({ status: 200, headers, body: '' }, 'id', true), {
+    code: 'ERR_INVALID_CHAR',
   });
 });
 
@@ -309,8 +317,8 @@ async function openWay(t: TestContext, characters: number, headersMs = 60_000) {
     for (const one of [...handed, ...silent]) one.destroy();
     server.close();
   });
-  const ask = () => socket.write(text({ line: 'POST /brief HTTP/1.1' }));
-  return { way, socket, ask, handed, silent };
+  const ask = (headers = '') => socket.write(text({ line: 'POST /brief HTTP/1.1', headers }));
+  return { way, server, socket, ask, handed, silent };
 }
 
 describe('a connection', () => {
@@ -347,6 +355,30 @@ describe('a connection', () => {
       await answered;
     }
     assert.equal(others.length, 0);
+  });
+
+  it('whose client does not read its last answer is closed with all others', async (t) => {
+    const { way, server, socket, ask } = await openWay(t, 16 * 1024 * 1024);
+    socket.pause();
+    ask('Connection: close\r\n');
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    const closed = once(server, 'close');
+    server.close();
+    way.closeIdle();
+    way.closeAll();
+    await closed;
+  });
+
+  it('whose answer is on its way gets it when idle connections are closed', async (t) => {
+    const characters = 16 * 1024 * 1024;
+    const { way, socket, ask } = await openWay(t, characters);
+    socket.pause();
+    ask();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    way.closeIdle();
+    let bytes = 0;
+    for await (const chunk of socket) bytes += (chunk as Buffer).length;
+    assert.ok(bytes > characters, `${bytes} bytes came`);
   });
 
   it('that is idle is closed when the server stops, and one that never asked is not', async (t) => {
