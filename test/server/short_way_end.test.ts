@@ -100,6 +100,47 @@ describe('a server that stops', () => {
   });
 });
 
+describe('what comes while a claim is under way', () => {
+  /** The server has read what other connections sent before. */
+  async function roundTrip({ open }: Opened): Promise<void> {
+    const socket = await open();
+    const answered = once(socket, 'data');
+    socket.write('GET /v1/claims/x HTTP/1.1\r\nHost: x\r\n\r\n');
+    await answered;
+    socket.destroy();
+  }
+
+  it('waits its turn packet by packet, and the connection is read again afterwards', async (t) => {
+    const server = await openServer(t);
+    const socket = await server.open();
+    let coming = server.came();
+    for (let times = 0; times < 3; times++) {
+      socket.write(text());
+      await roundTrip(server);
+    }
+    for (let times = 0; times < 3; times++) {
+      await coming;
+      coming = server.came();
+      const answered = once(socket, 'data');
+      server.letGo();
+      assert.equal(String((await answered)[0]).match(/ 201 /g)?.length, 1);
+    }
+    assert.match(await answerOn(socket, server), / 201 /);
+  });
+
+  it('is not read into memory', async (t) => {
+    const server = await openServer(t);
+    const socket = await server.open();
+    const coming = server.came();
+    socket.write(text());
+    await coming;
+    // Far more than the kernel takes for a reader that does not read.
+    socket.write('x'.repeat(32 * 1024 * 1024));
+    for (let times = 0; times < 200; times++) await roundTrip(server);
+    assert.ok(socket.writableLength > 0, 'the server has read all of it');
+  });
+});
+
 describe('a claim gives its budget back', () => {
   /** Room for one claim, and for the bytes of one. */
   const one = () => new Admission(1, { claims: { maxRequests: 1, maxBytes: BODY.length } });
