@@ -18,9 +18,11 @@ export function createDatabasePorts(fleet: Fleet<ServerCell>): DatabasePorts {
       async ({ call }) => (await call<ClaimRecord>(functionName, { p_claim_id: claimId, ...args }))[0],
     );
   return {
-    cellOf: (poolId, notIn) => nameOf(fleet.cellOf(poolId, notIn)),
+    ...(!fleet.isOne && {
+      cellOf: (poolId: string, notIn?: string) => nameOf(fleet.cellOf(poolId, notIn)),
+    }),
     claimBatch: async (requests, isAside, cell) => {
-      const { aside, lane, wake } = fleet.named(cell);
+      const { aside, lane, wake } = fleet.isOne ? fleet.only : fleet.named(cell);
       const outcomes = await (isAside ? aside : lane).call<ClaimOutcome>('public.claim_batch', {
         p_pool_ids: requests.map((request) => request.poolId),
         p_user_ids: requests.map((request) => request.userId),

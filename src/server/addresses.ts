@@ -71,7 +71,7 @@ function ofIpv4(address: number | undefined): Network | undefined {
 }
 
 export function textOf({ high, low }: Network): string {
-  if (high === IPV4_HIGH) return [low >>> 24, (low >>> 16) & 255, (low >>> 8) & 255, low & 255].join('.');
+  if (high === IPV4_HIGH) return `${low >>> 24}.${(low >>> 16) & 255}.${(low >>> 8) & 255}.${low & 255}`;
   const groups = [high >>> 16, high & 0xffff, low >>> 16, low & 0xffff];
   while (groups.at(-1) === 0) groups.pop();
   if (groups.length === 0) return LOOPBACK_IPV6_TEXT;

@@ -1,6 +1,7 @@
 // How much the server takes at once. Each group of routes has a budget of its own, so that a flood at one leaves the others
 // their room: claims are admitted however many webhooks are being sent.
 
+import { HttpError } from '#core/errors.ts';
 import type { Match } from '#core/router.ts';
 import { MAX_WEBHOOK_BYTES } from '#core/webhook/routes.ts';
 import type { RouteGroup } from '../metric_names.ts';
@@ -53,6 +54,9 @@ const BUDGET_OF: Readonly<Record<RouteGroup, BudgetName>> = {
   pages: 'pages',
   none: 'pages',
 };
+
+/** Made once: a refusal has to stay cheaper than the work it refuses. */
+export const TOO_MANY: Match = { refusal: new HttpError('too_many_requests') };
 
 export class Budget {
   readonly #limits: Limits;

@@ -1,5 +1,5 @@
-// node:http in front of a router: bounded bodies, bounded waits, a request id on every answer. Written for many small
-// requests: no listener or object per request beyond what is needed, one write per answer.
+// node:http in front of a router: bounded bodies, bounded waits, a request id on every answer. Claims go by a shorter way
+// (short_way.ts) while they come as nearly all do.
 
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -15,10 +15,12 @@ import {
   refusalOf,
   refuse,
 } from '#core/router.ts';
-import { Admission } from './admission.ts';
+import { Admission, TOO_MANY } from './admission.ts';
 import { BodyReader, bodyLimit } from './body_reader.ts';
 import { type Exchange, writeHead } from './exchange.ts';
 import { Pipelines } from './pipelines.ts';
+import { KEEP_ALIVE_MS } from './plain_answer.ts';
+import { ShortWay } from './short_way.ts';
 import { Streams } from './streams.ts';
 
 const MAX_HEADER_BYTES = 16 * 1024;
@@ -26,8 +28,6 @@ const MAX_HEADER_BYTES = 16 * 1024;
 const BACKLOG_CONNECTIONS = 4096;
 /** How long we go on reading after refusing a request early, so that the refusal arrives before the reset. */
 const LINGER_MS = 1_000;
-/** Longer than the idle time of common load balancers (60 s), so that they close first and never meet a closed socket. */
-const KEEP_ALIVE_MS = 65_000;
 /** How long stop() waits for requests that are still being sent. */
 const STOP_GRACE_MS = 5_000;
 
@@ -42,11 +42,12 @@ export interface Timeouts {
 }
 const TIMEOUTS: Timeouts = { headersMs: 10_000, requestMs: 15_000, checkMs: 1_000, slowMs: 5_000 };
 
-const TOO_MANY: Match = { refusal: new HttpError('too_many_requests') };
 const TOO_LARGE = new HttpError('too_large');
 /** HTTP/1.1 demands the header, once (RFC 9112, 3.2): with two of them a proxy may have gone by the other one. */
 const NO_HOST: Match = { refusal: new HttpError('bad_request', 'Send one Host header.') };
 const HOST = 'host';
+/** What node:http says of a connection on which nothing comes. */
+const SILENCE = Object.assign(new Error('nothing came'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' });
 const SANE_REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 const NO_BODY = new Uint8Array(0);
 
@@ -59,6 +60,7 @@ export class HttpServer {
   readonly #bodies: BodyReader;
   readonly #pipelines = new Pipelines();
   readonly #streams: Streams;
+  readonly #shortWay: ShortWay;
   #requests = 0;
   #draining = false;
   readonly #refusedSockets = new WeakSet<object>();
@@ -100,6 +102,31 @@ export class HttpServer {
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
       this.#onClientError(error, socket as Socket),
     );
+    this.#shortWay = this.#layShortWay(timeouts);
+  }
+
+  /**
+   * Connections begin there, and node:http's own listener takes those that leave it. A node:http that never listens, with
+   * connections handed to it, would look after none of its timeouts and close none of its idle connections.
+   */
+  #layShortWay({ headersMs, checkMs }: Timeouts): ShortWay {
+    const server = this.#server;
+    const [toNode] = server.listeners('connection');
+    if (toNode === undefined) throw new Error('node:http takes no connections');
+    const way = new ShortWay({
+      router: this.#router,
+      admission: this.#admission,
+      log: this.#log,
+      times: { headersMs, keepAliveMs: KEEP_ALIVE_MS, checkMs },
+      isDraining: () => this.#draining,
+      requestIdOf: (given) => this.#requestIdOf(given),
+      tell: (...answered) => this.#tell(...answered),
+      handOver: (socket) => toNode.call(server, socket),
+      onSilence: (socket) => this.#onClientError(SILENCE, socket),
+    });
+    server.removeAllListeners('connection');
+    server.on('connection', (socket) => way.take(socket));
+    return way;
   }
 
   get isDraining(): boolean {
@@ -126,18 +153,29 @@ export class HttpServer {
     this.#draining = true;
     this.#streams.end();
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => this.#server.closeAllConnections(), restMs + STOP_GRACE_MS);
-      const resting = restMs > 0 && setTimeout(() => this.#server.closeIdleConnections(), restMs);
+      const timer = setTimeout(() => {
+        this.#server.closeAllConnections();
+        this.#shortWay.closeAll();
+      }, restMs + STOP_GRACE_MS);
+      const closeIdle = (): void => {
+        this.#server.closeIdleConnections();
+        this.#shortWay.closeIdle();
+      };
+      const resting = restMs > 0 && setTimeout(closeIdle, restMs);
       const onClosed = (error?: Error): void => {
         clearTimeout(timer);
         if (resting) clearTimeout(resting);
         this.#bodies.stop();
+        this.#shortWay.stop();
         if (error) reject(error);
         else resolve();
       };
-      // http's own close() also closes idle connections.
+      // http's own close() also closes its idle connections.
       if (restMs > 0) NetServer.prototype.close.call(this.#server, onClosed);
-      else this.#server.close(onClosed);
+      else {
+        this.#server.close(onClosed);
+        this.#shortWay.closeIdle();
+      }
     });
   }
 
@@ -150,8 +188,7 @@ export class HttpServer {
 
   #begin(request: IncomingMessage, response: ServerResponse): void {
     const { headers, url = '' } = request;
-    const given = headers['x-request-id'];
-    const requestId = typeof given === 'string' && SANE_REQUEST_ID.test(given) ? given : this.#nextId();
+    const requestId = this.#requestIdOf(headers['x-request-id']);
     const query = url.indexOf('?');
     const path = query < 0 ? url : url.slice(0, query);
     const hosts = countHosts(request.rawHeaders);
@@ -174,6 +211,10 @@ export class HttpServer {
     } else {
       this.#bodies.read(exchange);
     }
+  }
+
+  #requestIdOf(given: unknown): string {
+    return typeof given === 'string' && SANE_REQUEST_ID.test(given) ? given : this.#nextId();
   }
 
   #nextId(): string {
@@ -208,8 +249,8 @@ export class HttpServer {
   }
 
   #send(exchange: Exchange, answer: HttpResponse): void {
-    const { response, requestId } = exchange;
-    this.#tell(exchange, answer);
+    const { request, response, path, requestId } = exchange;
+    this.#tell(request.method, path, requestId, answer.status);
     if (this.#draining) response.shouldKeepAlive = false;
     if (answer.follow !== undefined) {
       this.#streams.begin(exchange, answer);
@@ -217,7 +258,7 @@ export class HttpServer {
     }
     if (answer.parts !== undefined) {
       this.#streams.send(exchange, answer, answer.parts).catch((cause) => {
-        this.#log.warn('an answer broke off', { request_id: requestId, path: exchange.path, cause });
+        this.#log.warn('an answer broke off', { request_id: requestId, path, cause });
       });
       return;
     }
@@ -225,17 +266,16 @@ export class HttpServer {
     response.end(answer.body);
   }
 
-  #tell({ request, path, requestId }: Exchange, { status }: HttpResponse): void {
-    if (this.#log.debugEnabled)
-      this.#log.debug('request', { request_id: requestId, method: request.method, path, status });
+  #tell(method: string | undefined, path: string, requestId: string, status: number): void {
+    if (this.#log.debugEnabled) this.#log.debug('request', { request_id: requestId, method, path, status });
   }
 
   /** Answers a request whose body is not going to be read: with `error`, or as one to a path that takes none. */
   #refuseEarly(exchange: Exchange, error: HttpError): void {
-    const { request, response, match, requestId } = exchange;
+    const { request, response, match, path, requestId } = exchange;
     const refusal =
       match.refusal === undefined ? errorResponse(error, requestId) : refusalOf(match, requestId);
-    this.#tell(exchange, refusal);
+    this.#tell(request.method, path, requestId, refusal.status);
     response.shouldKeepAlive = false;
     writeHead(response, refusal, requestId);
     response.write(refusal.body);

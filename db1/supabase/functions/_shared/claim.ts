@@ -181,6 +181,7 @@ export class ClaimRoutes {
       {
         method: 'POST',
         path: '/v1/pools/:pool/claims',
+        isBrief: true,
         handle: (request, pool) => this.#claim(request, pool),
       },
       { method: 'GET', path: '/v1/claims/:claim', handle: (request, id) => this.#show(request, id) },
@@ -200,10 +201,11 @@ export class ClaimRoutes {
 
   async #claim(request: HttpRequest, poolId: string): Promise<HttpResponse> {
     const startedMs = this.#ports.now();
-    const caller = await identify(this.#ports, request);
+    // Not awaited where there is nothing to wait for, here and below: this is the hottest path there is.
+    const known = identify(this.#ports, request);
+    const caller = known instanceof Promise ? await known : known;
     const isBuyer = caller.role === 'anonymous' || caller.role === 'user';
     const admitted = isBuyer ? this.#ports.admit?.(request, 1) : undefined;
-    // Not awaited where there is nothing to wait for: this is the hottest path there is.
     if (admitted !== undefined) await admitted;
     const body = readJson(request, CLAIM_BODY);
     const { quantity = 1 } = body;
@@ -212,17 +214,13 @@ export class ClaimRoutes {
     const userId = userIdOf(caller, body.user_id);
     const verified = caller.role !== 'anonymous';
     if (this.#missingPools.has(poolId)) return refuse('unknown_pool', request.requestId);
-    const proof = await this.#proofOf(caller, request, poolId, body);
+    const shown = this.#proofOf(caller, request, poolId, body);
+    const proof = shown instanceof Promise ? await shown : shown;
     const trace = readTraceparent(request.headers.traceparent);
-    const answer = await this.#lanes.submit({
-      poolId,
-      userId,
-      requestId,
-      quantity: body.quantity,
-      verified,
-      proof,
-      ...(trace && { traceparent: writeTraceparent(trace) }),
-    });
+    const asked = { poolId, userId, requestId, quantity: body.quantity, verified, proof };
+    const answer = await this.#lanes.submit(
+      trace === undefined ? asked : { ...asked, traceparent: writeTraceparent(trace) },
+    );
     this.#trace(answer, poolId, trace, startedMs);
     const { outcome, claim_id, resource_id, state, claimed_at, hold_until, group_claims } = answer;
     // Another buyer may hold its slot by now.
@@ -248,24 +246,26 @@ export class ClaimRoutes {
     return jsonResponse(status, { ...claim, order, claims: group_claims });
   }
 
-  async #proofOf(
+  /** A promise only where a challenge has to be looked at. */
+  #proofOf(
     caller: Caller,
     request: HttpRequest,
     poolId: string,
     { secret, challenge }: { secret?: string | undefined; challenge?: string | undefined },
-  ): Promise<ClaimProof | null> {
+  ): ClaimProof | null | Promise<ClaimProof> {
     if (actsForAll(caller)) return null;
-    const { hash, addressOf, verifyChallenge } = this.#ports;
-    const address = addressOf(request);
-    const solved = challenge === undefined ? undefined : await verifyChallenge?.(challenge, poolId, address);
-    if (challenge !== undefined && solved === undefined)
+    const { hash, addressOf } = this.#ports;
+    let proof: ClaimProof = { address: addressOf(request) };
+    if (caller.role === 'anonymous' && secret !== undefined) proof = { ...proof, secret_hash: hash(secret) };
+    if (caller.role === 'user' && caller.isGuest) proof = { ...proof, guest: true };
+    return challenge === undefined ? proof : this.#withChallenge(proof, challenge, poolId);
+  }
+
+  async #withChallenge(proof: ClaimProof, challenge: string, poolId: string): Promise<ClaimProof> {
+    const solved = await this.#ports.verifyChallenge?.(challenge, poolId, proof.address);
+    if (solved === undefined)
       throw new HttpError('challenge_required', 'The solution is wrong, too old, or of another pool.');
-    return {
-      address,
-      ...(caller.role === 'anonymous' && secret !== undefined && { secret_hash: hash(secret) }),
-      ...(caller.role === 'user' && caller.isGuest && { guest: true as const }),
-      ...(solved && { challenge: solved.id, difficulty: solved.difficulty }),
-    };
+    return { ...proof, challenge: solved.id, difficulty: solved.difficulty };
   }
 
   /** A refusal has no claim, and so no way to follow. */

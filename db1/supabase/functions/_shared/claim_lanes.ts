@@ -33,9 +33,12 @@ export class ClaimLanes {
   }
 
   /** To the cell of its pool; where that has no such pool any more, to the cell that the pool has moved to. */
-  async submit(request: ClaimRequest): Promise<ClaimOutcome> {
+  submit(request: ClaimRequest): Promise<ClaimOutcome> {
     const { cellOf } = this.#ports;
-    if (cellOf === undefined) return this.#laneOf(ONLY_CELL).submit(request);
+    return cellOf === undefined ? this.#laneOf(ONLY_CELL).submit(request) : this.#submitTo(cellOf, request);
+  }
+
+  async #submitTo(cellOf: NonNullable<LanePorts['cellOf']>, request: ClaimRequest): Promise<ClaimOutcome> {
     const cell = await cellOf(request.poolId);
     if (cell === undefined) return UNKNOWN_POOL;
     const answer = await this.#laneOf(cell).submit(request);

@@ -46,6 +46,8 @@ export interface Route {
   readonly path: string;
   /** Where its bodies may be larger than those of the public doors. */
   readonly maxBodyBytes?: number;
+  /** Its answers are short texts, never streams: an adapter may read and answer its requests by a shorter way. */
+  readonly isBrief?: true;
   /**
    * Throws the refusal where what the path or a header names does not exist. An adapter that streams asks it before it reads
    * a large body; `body` is then what has come so far. It answers how large the body may be, where that is less than
@@ -204,7 +206,8 @@ export class Router {
 function matchSegments(pattern: readonly string[], segments: readonly string[]): string | undefined {
   if (pattern.length !== segments.length) return undefined;
   let parameter = '';
-  for (const [index, expected] of pattern.entries()) {
+  for (let index = 0; index < pattern.length; index++) {
+    const expected = pattern[index] as string;
     const segment = segments[index] as string;
     if (!expected.startsWith(':')) {
       if (segment !== expected) return undefined;
