@@ -9,7 +9,8 @@ import { median, medianRange } from './stats.ts';
 import type { Demand, Row, Suite } from './suite.ts';
 import { openWorld } from './world.ts';
 
-const FULL: Plan & { pairs: number } = { pairs: 41, claims: 20_000, connections: 64, tabs: 200 };
+/** Longer than two seconds, so that each burst has a sample in it. */
+const FULL: Plan & { pairs: number } = { pairs: 41, claims: 40_000, connections: 64, tabs: 200 };
 /** Over before the first sample: it shows that all parts run. */
 const QUICK: Plan & { pairs: number } = { pairs: 1, claims: 400, connections: 8, tabs: 10 };
 /** Less than a tenth of the throughput, which a busy machine makes uncertain. */

@@ -28,9 +28,9 @@ const PAGE_DATA = [
   ['/admin/audit'],
   ['/admin/health'],
 ];
-/** One in ten goes to another page; in two seconds that is a room full of busy operators. */
+/** One in ten goes to another page every second and a half, for as long as the burst takes: a room full of busy operators. */
 const MOVING_SHARE = 0.1;
-const MOVE_EVERY_MS = 75;
+const MOVES_TAKE_MS = 1_500;
 /** As many as a browser opens at once, so that opening the tabs is not a burst of its own. */
 const OPENED_AT_ONCE = 6;
 const SAMPLE = Buffer.from('event: sample\n');
@@ -94,14 +94,15 @@ async function openAll(of: TabsOrder): Promise<void> {
 function startBurst(of: TabsOrder): void {
   for (const tab of tabs) tab.samples = 0;
   report.loads = 0;
-  let left = Math.ceil(of.tabs * MOVING_SHARE);
-  moving = setInterval(() => {
-    if (left-- <= 0) clearInterval(moving);
-    else
-      void loadData(of, left + 1).catch(() => {
+  let moves = 0;
+  moving = setInterval(
+    () => {
+      loadData(of, moves++).catch(() => {
         report.failures++;
       });
-  }, MOVE_EVERY_MS);
+    },
+    MOVES_TAKE_MS / Math.ceil(of.tabs * MOVING_SHARE),
+  );
 }
 
 process.on('message', async (message: FromParent) => {
