@@ -1,12 +1,13 @@
 // The cells suite: what a claim costs with two cells against one, and what the loss of one cell costs the pools of the other.
 
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { Process, SERVER_READY } from '../chaos/process.ts';
 import { cleanUpOnExit, startDatabases, type TestDatabases } from '../test/support/databases.ts';
-import { type Answered, claimAtPace, claimInTurn } from './cells/buyers.ts';
+import { type Answered, claimAtPace } from './cells/buyers.ts';
 import { cpuUs, postmasterOf } from './cpu.ts';
 import { DURABLE } from './durability.ts';
 import { keptOf, timesOf } from './neighbours/measure.ts';
@@ -14,19 +15,21 @@ import { type Column, makeTable } from './rows.ts';
 import { KEYS } from './servers.ts';
 import { median } from './stats.ts';
 import type { AnyRow, Demand, Suite } from './suite.ts';
+import { findTools } from './tools.ts';
 import { openWorld, type Session, sessionOf, settle, type World } from './world.ts';
+import { runWrk, sampleOfWrk } from './wrk/wrk.ts';
 
 const FULL = {
   rounds: 7,
-  claims: 6_000,
+  turnSec: 4,
   buyers: 64,
-  warmUp: 6_000,
+  slots: 700_000,
   perSec: 200,
   quiet: 2_000,
   awaySec: 300,
 };
 /** Shows that every part runs. */
-const QUICK: Plan = { rounds: 1, claims: 100, buyers: 16, warmUp: 20, perSec: 50, quiet: 50, awaySec: 4 };
+const QUICK: Plan = { rounds: 1, turnSec: 1, buyers: 4, slots: 40_000, perSec: 50, quiet: 50, awaySec: 4 };
 type Plan = typeof FULL;
 
 const MAX_GROWTH = 1.05;
@@ -39,7 +42,7 @@ const WAYS = [
 type Way = (typeof WAYS)[number];
 /** Claims for the pool of the cell that is away, beside the others. */
 const AWAY_PER_SEC = 20;
-const [IN_A, IN_B, STEADY, LOST] = ['in_a', 'in_b', 'steady', 'lost'];
+const [IN_A, IN_B, STEADY, LOST] = ['in_a', 'in_b', 'steady', 'lost'] as const;
 
 const number = (heading: string, name: string): Column<AnyRow> => ({
   heading,
@@ -74,6 +77,7 @@ interface Place {
   readonly world: World;
   readonly b: Session;
   readonly second: TestDatabases;
+  readonly wrk: string;
   /** One knows cell a alone, the other both. */
   readonly one: Process;
   readonly two: Process;
@@ -81,12 +85,12 @@ interface Place {
 
 async function measure(place: Place, plan: Plan, progress: (line: string) => void) {
   const taken = new Map<Way, Cost[]>(WAYS.map((way) => [way, []]));
-  for (const way of WAYS) await cost(place, way, plan.warmUp, plan);
+  for (const way of WAYS) await cost(place, way, plan);
   for (let round = 1; round <= plan.rounds; round++) {
     progress(`round ${round} of ${plan.rounds}`);
     // The order changes from round to round: whatever drifts, drifts for all.
     for (const way of round % 2 === 0 ? [...WAYS].reverse() : WAYS)
-      taken.get(way)?.push(await cost(place, way, plan.claims, plan));
+      taken.get(way)?.push(await cost(place, way, plan));
   }
   const rows: AnyRow[] = WAYS.map((way) => {
     const of = (name: keyof Cost) => median((taken.get(way) ?? []).map((one) => one[name]));
@@ -138,26 +142,37 @@ interface Cost {
   readonly rate: number;
 }
 
-/** Of the server and both cells, while many buyers claim one after the other. */
-async function cost(place: Place, way: Way, claims: number, { buyers }: Plan): Promise<Cost> {
-  const { world, b } = place;
+/**
+ * Of the server and both cells, while each pool has a wrk of its own. One client for both pools would send each cell half of what it
+ * sends one alone, and batches of half the size.
+ */
+async function cost({ world, b, one, two, wrk }: Place, way: Way, { buyers, turnSec }: Plan): Promise<Cost> {
   for (const session of [world.db1, b]) await settle(session);
-  const server = way.cells === 1 ? place.one : place.two;
+  const server = way.cells === 1 ? one : two;
   const postmasters = [await postmasterOf(world.db1), await postmasterOf(b)];
   const databases = () => postmasters.reduce((sum, pid) => sum + cpuUs(pid), 0);
-  const pools = way.cells === 1 ? [IN_A] : [IN_A, IN_B];
-  const all = (claims * way.cells) / way.part;
-  const [before, startMs] = [
-    { server: cpuUs(server.pid), databases: databases(), batches: await batchesOf(server.port) },
-    performance.now(),
-  ];
-  await claimInTurn(server.port, pools, all, (buyers * way.cells) / way.part);
-  const took = performance.now() - startMs;
+  const before = {
+    server: cpuUs(server.pid),
+    databases: databases(),
+    batches: await batchesOf(server.port),
+  };
+  const samples = await Promise.all(
+    [IN_A, IN_B].slice(0, way.cells).map(async (pool) => {
+      const args = [`/v1/pools/${pool}/claims`, randomUUID()];
+      const url = `http://127.0.0.1:${server.port}`;
+      const connections = buyers / way.part;
+      const result = await runWrk({ wrk, script: 'claim.lua', args, url, connections, seconds: turnSec });
+      if (result.refused + result.broken > 0)
+        throw new Error(`claims in ${pool} failed: ${JSON.stringify(result)}`);
+      return sampleOfWrk(result);
+    }),
+  );
+  const all = samples.reduce((sum, { ops }) => sum + ops, 0);
   return {
     server: (cpuUs(server.pid) - before.server) / all,
     databases: (databases() - before.databases) / all,
     batch: all / ((await batchesOf(server.port)) - before.batches),
-    rate: (all * 1_000) / took,
+    rate: samples.reduce((sum, { rate }) => sum + rate, 0),
   };
 }
 
@@ -201,6 +216,7 @@ async function lose({ second, two }: Place, { perSec, quiet: count, awaySec }: P
 const failuresOf = ({ failures }: Answered): number => Object.values(failures).reduce((sum, n) => sum + n, 0);
 
 async function withPlace<T>(plan: Plan, use: (place: Place) => Promise<T>): Promise<T> {
+  const { wrk } = await findTools();
   const logDir = mkdtempSync(join(tmpdir(), 'sluice-bench-cells-'));
   const world = await openWorld({}, (made) => furnish(made.db1, 'a', 0, plan, [IN_A, STEADY]));
   const second = await startDatabases({ db2: false, settings: DURABLE });
@@ -219,7 +235,7 @@ async function withPlace<T>(plan: Plan, use: (place: Place) => Promise<T>): Prom
       ) as [Process, Process];
       processes.push(one, two);
       await Promise.all([one.start(), two.start()]);
-      return await use({ world, b, second, one, two });
+      return await use({ world, b, second, one, two, wrk });
     });
   } finally {
     await Promise.all(processes.map((one) => one.kill()));
@@ -251,13 +267,15 @@ async function furnish(
   session: Session,
   cell: string,
   number: number,
-  { rounds, claims, warmUp, quiet, perSec, awaySec }: Plan,
-  pools: readonly string[],
+  { slots, quiet, perSec, awaySec }: Plan,
+  [crowded, steady]: readonly [string, string],
 ): Promise<void> {
-  const slots = Math.max(WAYS.length * (warmUp + rounds * claims), quiet + perSec * awaySec + 100);
   await session.ask('select public.cell_join($1, $2, $3)', [cell, number, 'bench']);
-  for (const pool of pools)
-    await session.ask('select public.pool_create($1, $2, $3, $4)', [pool, slots, '{}', 'bench']);
+  for (const [pool, count] of [
+    [crowded, slots],
+    [steady, quiet + perSec * awaySec + 100],
+  ])
+    await session.ask('select public.pool_create($1, $2, $3, $4)', [pool, count, '{}', 'bench']);
 }
 
 async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {

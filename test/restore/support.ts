@@ -76,11 +76,26 @@ export class TwoServers {
     return shell(`${npx}\n${script}`, { ...this.env, ...more });
   }
 
-  /** Steps 3 to 5 of the page. */
+  /** Steps 3 to 5 of the page. What an earlier restore kept is moved away first, as the page says. */
   async restore(name: SideName, target: string): Promise<void> {
-    const side = this.#sides.find((one) => one.name === name) as Side;
-    for (const step of ['save', 'restore', 'writes'])
-      await shell(block(step), { ...side.env, TARGET: target }, serverUser);
+    const env = { ...this.#envOf(name), TARGET: target };
+    await shell('rm -rf "$PGDATA.before"', env, serverUser);
+    for (const step of ['save', 'restore', 'writes']) await shell(block(step), env, serverUser);
+  }
+
+  /** After `restore`: to another moment. */
+  restoreAgain(name: SideName, target: string): Promise<string> {
+    const script = ['again', 'restore', 'writes'].map(block).join('\n');
+    return shell(script, { ...this.#envOf(name), TARGET: target }, serverUser);
+  }
+
+  /** As each night, and after each restore. */
+  newCopy(name: SideName): Promise<string> {
+    return shell(block('backup'), this.#envOf(name), serverUser);
+  }
+
+  #envOf(name: SideName): Record<string, string> {
+    return (this.#sides.find((one) => one.name === name) as Side).env;
   }
 
   withDb1<T>(use: (client: pg.Client) => Promise<T>): Promise<T> {

@@ -74,6 +74,51 @@ describe('the restore page', { skip: reason ?? false }, () => {
     assert.match(await servers.asOperator('npx sluice reconcile'), /^No differences/);
   });
 
+  test('goes back to a later moment when the first one was wrong', async () => {
+    await servers.newCopy('db1');
+    const first = await servers.withDb1(moment);
+    await servers.withDb1((client) => claimMany(client, POOL, 1));
+    const second = await servers.withDb1(moment);
+    await servers.withDb1((client) => claimMany(client, POOL, 2));
+    const live = () => servers.withDb1((client) => number(client, 'select count(*) from public.claims'));
+    const all = await live();
+
+    await servers.restore('db1', first);
+    assert.equal(await live(), all - 3);
+    await servers.restoreAgain('db1', second);
+    assert.equal(await live(), all - 2);
+    assert.match(await servers.asOperator(block('agree')), /No differences[^\n]*\n$/);
+    await work();
+  });
+
+  test('makes a slot again that was put on sale after the moment, and keeps its ticket', async () => {
+    await servers.newCopy('db1');
+    const target = await servers.withDb1(moment);
+    await servers.withDb1(async (client) => {
+      await putOnSale(client, 'lost_pool', 3);
+      await claimMany(client, 'lost_pool', 1);
+    });
+    await work();
+    const sold = await tickets();
+
+    await servers.restore('db1', target);
+    const said = await servers.asOperator('npx sluice reconcile --fix || true');
+    const [, SLOT = ''] =
+      /^ticket_without_claim .*?([0-9a-f-]{36}).*the intake has no such slot/m.exec(said) ?? [];
+    assert.match(said, new RegExp(`${SLOT}.*for a person`), said);
+    await servers.asOperator(block('slots'), { SLOT, POOL: 'lost_pool' });
+    await servers.asOperator('npx sluice reconcile --fix || true');
+    assert.match(await servers.asOperator('npx sluice reconcile'), /^No differences/);
+    assert.equal(await tickets(), sold);
+    assert.deepEqual(
+      await servers.withDb1(
+        async (client) =>
+          (await client.query("select state from public.claims where pool_id = 'lost_pool'")).rows,
+      ),
+      [{ state: 'committed' }],
+    );
+  });
+
   test('is walked whole: each block of shell is run here or in paid.test.ts, or is marked as an example', () => {
     const marks = [...PAGE.matchAll(/^(.*)\n```(?:sh|sql)\n/gm)].map(([, mark]) => mark);
     const walked = [
@@ -82,7 +127,9 @@ describe('the restore page', { skip: reason ?? false }, () => {
       'save',
       'restore',
       'writes',
+      'again',
       'agree',
+      'slots',
       'holds',
       'books',
       'money',
