@@ -21,9 +21,9 @@ import { runWrk, sampleOfWrk } from './wrk/wrk.ts';
 
 const FULL = {
   rounds: 7,
-  turnSec: 4,
+  turnSec: 3,
   buyers: 64,
-  slots: 700_000,
+  slots: 1_000_000,
   perSec: 200,
   quiet: 2_000,
   awaySec: 300,
