@@ -83,9 +83,13 @@ export class TwoServers {
     for (const step of ['save', 'restore', 'writes']) await shell(block(step), env, serverUser);
   }
 
-  /** After `restore`: to another moment. */
-  restoreAgain(name: SideName, target: string): Promise<string> {
-    const script = ['again', 'restore', 'writes'].map(block).join('\n');
+  /** After `restore`: to another moment. `timeline` is another one than the page's, for a control. */
+  restoreAgain(name: SideName, target: string, timeline?: string): Promise<string> {
+    const { PGDATA = '' } = this.#envOf(name);
+    const isUp = existsSync(join(PGDATA, 'postmaster.pid'));
+    const again = isUp ? block('again') : block('again').replace(/^pg_ctl .*$/m, '');
+    const other = timeline === undefined ? '' : `export TIMELINE=${timeline}`;
+    const script = [again, other, block('restore'), block('writes')].join('\n');
     return shell(script, { ...this.#envOf(name), TARGET: target }, serverUser);
   }
 
