@@ -13,7 +13,7 @@ import { productHash } from './provenance.ts';
 import { whole } from './rows.ts';
 import { type AnyRow, type Demand, demandLine } from './suite.ts';
 import { SUITES } from './suites.ts';
-import { keepSummary, type Raw, readSummaries, type Summary } from './summaries.ts';
+import { keepSummary, portable, type Raw, readSummaries, type Summary } from './summaries.ts';
 
 type BenchResult = { rows: AnyRow[]; demands: Demand[] };
 export type Kept = Record<string, Summary<BenchResult>>;
@@ -24,8 +24,11 @@ type Choice = readonly [label: string, row: { name: string; clients?: number; ba
 
 const BLOCK = /(<!-- figures: ([a-z-]+) -->\n)[\s\S]*?(<!-- end of figures -->)/g;
 
-/** Of a command that ran a part of a suite. */
-const PART = / --(?:row|minutes)\b/;
+/** Of a command that ran a part of a suite, and of one that ran a row shorter than it is. */
+const PART = / --row\b/;
+const SHORTENED = / --minutes\b/;
+/** Between the commands of a summary that several runs made. */
+const AND = ' && ';
 
 const CLAIM_WAYS: readonly Choice[] = [
   ['one claim a transaction, 8 clients, SQL', { name: 'single', clients: 8 }],
@@ -89,9 +92,24 @@ export function keepRaw(file: string, root = PROJECT_ROOT): string {
     throw new UsageError(
       `${file} is not a raw result of the bench. Suites: ${Object.keys(SUITES).join(', ')}.`,
     );
-  if (PART.test(raw.command))
-    throw new UsageError(`${file} is of a part of ${raw.suite}: it would replace the numbers of the whole.`);
-  return keepSummary('bench', raw, raw.result, root);
+  if (SHORTENED.test(raw.command))
+    throw new UsageError(`${file} has a shortened row: it would stand for the whole of it.`);
+  return keepResult(raw, root);
+}
+
+/**
+ * Keeps the result of a run as its suite's summary, and returns its name. Some rows of a suite are joined to the kept rows of the
+ * same product files, because no sitting is as long as the longest suite; a summary of other product files makes room for them.
+ */
+export function keepResult(raw: Raw<BenchResult>, root = PROJECT_ROOT): string {
+  const kept = PART.test(raw.command) ? readKept(root)[raw.suite] : undefined;
+  if (kept === undefined || kept.product_hash !== raw.product_hash)
+    return keepSummary('bench', raw, raw.result, root);
+  const measured = new Set(raw.result.rows.map(({ name }) => name));
+  const rows = [...kept.result.rows.filter(({ name }) => !measured.has(name)), ...raw.result.rows];
+  const demands = SUITES[raw.suite]?.demands?.(rows) ?? raw.result.demands;
+  const command = [...new Set([...kept.command.split(AND), portable(raw.command)])].join(AND);
+  return keepSummary('bench', { ...raw, command }, { rows, demands }, root);
 }
 
 function suites(kept: Kept, tree: string): string {

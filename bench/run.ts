@@ -4,10 +4,10 @@ import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { reportFailure, UsageError } from './command.ts';
-import { keepRaw, writeFigures } from './figures.ts';
+import { keepRaw, keepResult, writeFigures } from './figures.ts';
 import { type AnyRow, type Demand, demandLine, type Suite } from './suite.ts';
 import { SUITES } from './suites.ts';
-import { beginRun, keepSummary, type Raw, writeRaw } from './summaries.ts';
+import { beginRun, type Raw, writeRaw } from './summaries.ts';
 
 /** Not a suite: writes pages. */
 const FIGURES = 'figures';
@@ -24,7 +24,7 @@ ${Object.entries(SUITES)
 
   --json file   also writes the result there, for machines
   --keep        also writes bench/summaries/<suite>.json, which git keeps, and the figures in pages from it; refuses where the
-                product files changed meanwhile
+                product files changed meanwhile. With --row the rows are joined to the kept ones of the same product files
   --quick       everything once, small and within a minute: shows that it runs, proves nothing about speed
   --against folder  ${takers(({ compares }) => compares)}: also measures another checkout, with its packages installed
   --row names   ${takers(({ rowNames }) => rowNames)}: only these rows. A demand whose rows are missing is not measured
@@ -79,8 +79,8 @@ async function main(args: string[]): Promise<number> {
   }
   if (values.quick && values.keep)
     throw new UsageError('--keep: a quick run proves nothing about speed, so its numbers are not kept.');
-  if (values.keep && (values.row ?? values.minutes) !== undefined)
-    throw new UsageError('--keep: a part of a suite would replace the numbers of the whole.');
+  if (values.keep && values.minutes !== undefined)
+    throw new UsageError('--keep: a shortened row would stand for the whole of it.');
   if (values.against !== undefined && !suite.compares)
     throw new UsageError(`--against: ${name} measures this checkout only.`);
   const chosen = chosenRows(name, suite, values);
@@ -100,7 +100,7 @@ async function main(args: string[]): Promise<number> {
     writeFileSync(resolve(values.json), `${JSON.stringify(flat(raw), null, 2)}\n`);
   if (!values.quick) console.log(`\nraw result: ${writeRaw('bench', raw, name)}`);
   if (values.keep) {
-    console.log(`summary: ${keepSummary('bench', raw, raw.result)}`);
+    console.log(`summary: ${keepResult(raw)}`);
     console.log(`written: ${writeFigures().join(', ')}`);
   }
   return 0;

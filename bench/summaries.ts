@@ -80,7 +80,7 @@ export function keepSummary(keeper: Keeper, raw: Raw, result: object, root = PRO
 }
 
 /** A folder of this machine says nothing elsewhere: another checkout is known by its name. */
-const portable = (command: string): string =>
+export const portable = (command: string): string =>
   command.replace(/ --json \S+/, '').replace(/(--against )\S*\/([^/\s]+)\/?/, '$1../$2');
 
 export function summaryText(summary: Summary): string {

@@ -93,6 +93,7 @@ export const whole: Suite = {
         await crowd.end();
       }
     }),
+  demands: (rows) => demandsOf(rows as readonly WholeRow[]),
   table: (rows) => tableOf(rows as readonly WholeRow[], TUNED),
 };
 

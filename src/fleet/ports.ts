@@ -35,7 +35,8 @@ export function createDatabasePorts(fleet: Fleet<ServerCell>): DatabasePorts {
         }),
         ...(requests.some(isGroup) && { p_quantities: requests.map(({ quantity = 1 }) => quantity) }),
       });
-      if (outcomes.some(({ outcome }) => outcome === 'claimed')) wake();
+      // A claim that is held has no message yet: the courier wakes the workers when it was paid.
+      if (outcomes.some(({ outcome, state }) => outcome === 'claimed' && state !== 'held')) wake();
       return outcomes;
     },
     getClaim: (claimId, secretHash) => onClaim(claimId, 'get_claim', { p_secret_hash: bytes(secretHash) }),

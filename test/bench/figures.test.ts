@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { type Kept, keepRaw, PAGES, pageOf, readKept } from '../../bench/figures.ts';
+import { type Kept, keepRaw, keepResult, PAGES, pageOf, readKept } from '../../bench/figures.ts';
 import { originOf } from '../../bench/origin.ts';
 import { productHash, UNKNOWN } from '../../bench/provenance.ts';
 import { SUITES } from '../../bench/suites.ts';
@@ -98,13 +98,48 @@ test('a raw result becomes a summary, unless its product files changed while it 
     /changed while/,
   );
   assert.throws(
-    () => keepRaw(file('d.json', { ...raw, command: `${raw.command} --row x` }), dir),
-    /is of a part of limits/,
+    () => keepRaw(file('d.json', { ...raw, command: `${raw.command} --minutes 2` }), dir),
+    /has a shortened row/,
   );
   assert.throws(
     () => keepRaw(file('c.json', { ...raw, suite: 'chaos' }), dir),
     /not a raw result of the bench/,
   );
+});
+
+test('rows of a suite are joined to the kept ones of the same product files, and never to others', (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'sluice-figures-'));
+  t.after(() => rmSync(dir, { recursive: true }));
+  const ran = (rows: object[], row: string, hash = TREE) => ({
+    ...{ suite: 'whole', at: '2026-01-01T00:00:00Z', commit: 'a'.repeat(40), product_hash: hash },
+    ...{ command: `npm run bench -- whole --row ${row} --against /tmp/old --keep`, machine: { cores: 2 } },
+    ...{ durability: { fsync: 'on' }, product_hash_at_end: hash, result: { rows, demands: [] } },
+  });
+  const keep = (raw: object) =>
+    JSON.parse(readFileSync(join(dir, keepResult(raw as never, dir)), 'utf8')) as Kept[string];
+  const way = (name: string, of: string, rate: number) => ({ name, way: of, rate });
+  keep(ran([way('large-64', 'sluice', 50), way('large-64', 'plain', 10)], 'large-64'));
+  const { result, command } = keep(
+    ran([way('small-64', 'sluice', 90), way('small-64', 'plain', 10)], 'small-64'),
+  );
+  assert.deepEqual(
+    result.rows.map(({ name, rate }) => `${name} ${rate}`),
+    ['large-64 50', 'large-64 10', 'small-64 90', 'small-64 10'],
+  );
+  assert.equal(result.demands[0]?.value, 5, 'the demands are of all rows');
+  assert.equal(
+    command,
+    'npm run bench -- whole --row large-64 --against ../old --keep && npm run bench -- whole --row small-64 --against ../old --keep',
+  );
+  const again = keep(ran([way('large-64', 'sluice', 70), way('large-64', 'plain', 10)], 'large-64'));
+  assert.deepEqual(
+    again.result.rows.map(({ name, rate }) => `${name} ${rate}`),
+    ['small-64 90', 'small-64 10', 'large-64 70', 'large-64 10'],
+    'a row that is measured again is replaced',
+  );
+  assert.equal(again.command.split(' && ').length, 2);
+  const other = keep(ran([way('small-64', 'sluice', 1)], 'small-64', 'e'.repeat(64)));
+  assert.equal(other.result.rows.length, 1, 'rows of other product files are gone');
 });
 
 /** Says how fast something was, or how long it took, in numbers. */

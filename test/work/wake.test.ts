@@ -123,6 +123,30 @@ describe('a claim wakes the workers', () => {
     }
   });
 
+  it('a claim that is held wakes none: it has no message before it was paid', async (t) => {
+    const rules = { confirm_by: 'payment', price: 1000, currency: 'eur', payment_tenant: 'stripe', hold_sec: 600 };
+    await putOnSale(db1, 'paid', 2, rules);
+    const other = await openClient(databases.db1.url);
+    t.after(() => other.end());
+    const heard: string[] = [];
+    other.on('notification', ({ channel }) => heard.push(channel));
+    await other.query('listen sluice_intake');
+    const heardOf = async (pool: string, user: string): Promise<string[]> => {
+      const server = await startTestServer(databases);
+      try {
+        const { status } = await claim(server.url, pool, { user_id: user, secret: `the-secret-of-${user}-0123456789` });
+        assert.equal(status, 201);
+      } finally {
+        // What it has to say, it says before it stops.
+        await server.stop();
+      }
+      await other.query('select');
+      return heard.splice(0);
+    };
+    assert.deepEqual(await heardOf('paid', 'held'), []);
+    assert.deepEqual(await heardOf('p', 'queued'), ['sluice_intake'], 'a claim of another pool does');
+  });
+
   it('a listener that lost its connection connects again and makes up for what it missed', async () => {
     let notices = 0;
     let onNotice = (): void => undefined;

@@ -66,9 +66,6 @@ begin
 end
 $$;
 
--- What an order of a pool that is paid for takes from the pool's rules.
-create type intake.pool_terms as (unit_price bigint, currency text, tenant text, livemode boolean, grace_sec int);
-
 -- The rules and the mark of a pool in one look, and what stands in the way of every claim (closed, sold_out)
 -- or null. A pool whose cache is lost, or that never had a slot, has no row here: ask intake.open_pool.
 create view intake.pool_gates as
@@ -89,11 +86,13 @@ select
   c.max_per_user is not null or c.require_auth or c.max_per_address is not null or c.challenge_difficulty is not null
     as has_rules,
   coalesce(c.confirm_by = 'payment', false) as is_paid,
-  case
-    when c.confirm_by = 'payment'
-      then row(c.price, c.currency, c.payment_tenant, c.payment_livemode, c.expire_grace_sec)::intake.pool_terms
-  end as terms,
-  coalesce(c.max_quantity, 1) as max_quantity
+  coalesce(c.max_quantity, 1) as max_quantity,
+  -- What an order takes from the rules of a pool that is paid for. Columns, not one row: each look into a row costs a claim more.
+  c.price,
+  c.currency,
+  c.payment_tenant,
+  c.payment_livemode,
+  c.expire_grace_sec
 from intake.pool_marks m
 left join public.engine_config c on c.pool_id = m.pool_id;
 

@@ -16,7 +16,8 @@
 create table public.orders (
   order_id uuid primary key,
   pool_id text not null,
-  user_id public.given_id not null,
+  -- Of the first claim, which has the rule for it.
+  user_id text not null,
   verified boolean not null,
   seats int not null,
   unit_price bigint not null,
@@ -34,7 +35,6 @@ create table public.orders (
   trace jsonb
 );
 
-create unique index one_order_per_payment on public.orders (payment_key) where payment_key is not null;
 -- By pool first, as claims_on_hold.
 create index orders_on_hold on public.orders (pool_id, hold_until) where hold_until is not null and ended_at is null;
 
@@ -52,6 +52,9 @@ create table public.order_payments (
   constraint decision_is_known check (decision in ('funds', 'refund', 'void'))
 );
 
+-- The primary key lets a payment buy once, this index lets an order be bought once. Both stand here and not at orders, because
+-- each claim that is held would pay for them there.
+create unique index one_payment_per_order on public.order_payments (order_id) where decision = 'funds';
 create index order_payments_by_order on public.order_payments (order_id);
 
 -- The sessions that the provider was asked for. params are its own, and never change: the same key with other parameters would be
@@ -229,9 +232,9 @@ begin
   insert into public.orders (
     order_id, pool_id, user_id, verified, seats, unit_price, currency, tenant, livemode, hold_until, grace_until, trace
   )
-  select v_order_id, p_pool.pool_id, p_request.user_id, p_request.verified, cardinality(v_ids), (p_pool.terms).unit_price,
-    (p_pool.terms).currency, (p_pool.terms).tenant, (p_pool.terms).livemode, p_pool.hold_until,
-    p_pool.hold_until + make_interval(secs => (p_pool.terms).grace_sec), p_request.trace
+  select v_order_id, p_pool.pool_id, p_request.user_id, p_request.verified, cardinality(v_ids), p_pool.price,
+    p_pool.currency, p_pool.payment_tenant, p_pool.payment_livemode, p_pool.hold_until,
+    p_pool.hold_until + make_interval(secs => p_pool.expire_grace_sec), p_request.trace
   where v_is_held;
   return v_ids;
 end
@@ -344,6 +347,7 @@ language plpgsql set search_path = '' as $$
 declare
   v_begin text := lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0') || '-7'
     || left(encode(sha256(convert_to(p_pool.pool_id, 'UTF8')), 'hex'), 3);
+  v_grace_until timestamptz := p_pool.hold_until + make_interval(secs => p_pool.expire_grace_sec);
   v_answers intake.numbered_answer[];
 begin
   with pair as materialized (
@@ -369,9 +373,8 @@ begin
     insert into public.orders (
       order_id, pool_id, user_id, verified, seats, unit_price, currency, tenant, livemode, hold_until, grace_until, trace
     )
-    select p.claim_id, p_pool.pool_id, p.user_id, p.verified, 1, (p_pool.terms).unit_price, (p_pool.terms).currency,
-      (p_pool.terms).tenant, (p_pool.terms).livemode, p_pool.hold_until,
-      p_pool.hold_until + make_interval(secs => (p_pool.terms).grace_sec), p.trace
+    select p.claim_id, p_pool.pool_id, p.user_id, p.verified, 1, p_pool.price, p_pool.currency, p_pool.payment_tenant,
+      p_pool.payment_livemode, p_pool.hold_until, v_grace_until, p.trace
     from pair p
   ),
   reserved as (

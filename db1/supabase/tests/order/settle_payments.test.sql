@@ -1,6 +1,6 @@
 -- Payments that buy what is held, many at a time: all others are left to settle_payment, and spoil nothing.
 begin;
-select plan(21);
+select plan(25);
 
 select tests.refuses($$ select public.settle_payments('"pi_1"') $$, '22023', 'what is not a list');
 insert into public.inventory_slots (pool_id) select 'sale' from generate_series(1, 12);
@@ -33,6 +33,14 @@ select results_eq(
     ('stripe:b/pi_1', 'funds', 'in_time', false, 'sluice', 1) $$, 'those that are right buy, and of the others nothing is said'
 );
 select is((select count(*)::int from public.order_payments), 3, 'nothing else is decided');
+select tests.refuses($$
+  insert into public.order_payments (payment_key, order_id, decision, reason, is_own)
+  select 'stripe/pi_more', p.order_id, 'funds', 'in_time', false from public.order_payments p where p.payment_key = 'stripe/pi_ann'
+$$, '23505', 'a second payment that buys the same order');
+select tests.refuses($$
+  insert into public.order_payments (payment_key, order_id, decision, reason, is_own)
+  values ('stripe/pi_ann', (tests.order_of('sale', 'cid')).order_id, 'funds', 'in_time', false)
+$$, '23505', 'a payment that buys a second order');
 select is(tests.states((tests.order_of('sale', 'cid')).order_id), 'held held', 'and the order of the wrong ones is held');
 select results_eq(
   $$ select payment_key, hold_until from public.orders where payment_key is not null order by payment_key $$,
