@@ -29,6 +29,8 @@ export function sessionSettings(ack: Ack | undefined = readAck()): Record<string
   return {
     timezone: 'UTC',
     client_min_messages: 'warning',
+    // Our calls take milliseconds. A server that compiles the first sample of the console takes a second for it.
+    jit: 'off',
     ...(ack && { 'sluice.ack': ack, synchronous_commit: SYNCHRONOUS_COMMIT[ack] }),
   };
 }

@@ -220,7 +220,7 @@ describe('SLUICE_ACK', () => {
 
   it('is told to the server with each session, and otherwise left to it', () => {
     const own = sessionSettings(undefined);
-    assert.deepEqual(Object.keys(own), ['timezone', 'client_min_messages']);
+    assert.deepEqual(Object.keys(own), ['timezone', 'client_min_messages', 'jit']);
     const quorum = { ...own, 'sluice.ack': 'quorum', synchronous_commit: 'on' };
     assert.deepEqual(sessionSettings('quorum'), quorum);
     assert.deepEqual(sessionSettings('local'), {
