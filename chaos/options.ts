@@ -255,6 +255,18 @@ export function readCommand(args: string[], chosenSeed: () => number): Command |
   };
 }
 
+/** What repeats a run. */
+export function commandLine({ seed, minutes, faults, scale, processes, keep }: Command): string {
+  const isUsual = faults.join() === readFaults(undefined, processes).join();
+  return [
+    `npm run chaos -- --seed ${seed} --minutes ${minutes}`,
+    ...(isUsual ? [] : [`--faults ${faults.length === 0 ? 'none' : faults.join()}`]),
+    ...(scale === 'full' ? [] : [`--scale ${scale}`]),
+    ...(processes === 1 ? [] : [`--processes ${processes}`]),
+    ...(keep ? ['--keep'] : []),
+  ].join(' ');
+}
+
 function readFaults(list: string | undefined, processes: number): readonly FaultName[] {
   if (list === undefined || list === 'all') return processes === 1 ? FAULTS : [...FAULTS, ...PROCESS_FAULTS];
   if (list === 'none') return [];

@@ -9,7 +9,7 @@ import { CONTROLS } from './controls/controls.ts';
 import { type ControlResult, runControl } from './controls/run_control.ts';
 import type { History } from './history.ts';
 import { judge, type Verdict } from './judge.ts';
-import { type Command, readCellsCommand, readCommand, USAGE } from './options.ts';
+import { type Command, commandLine, readCellsCommand, readCommand, USAGE } from './options.ts';
 import { writeReport } from './report.ts';
 import { type RunResult, resultOf, summaryOfRuns } from './result.ts';
 import { showProgress, summaryOf } from './show.ts';
@@ -79,13 +79,6 @@ async function keep(raw: Raw<RunResult>): Promise<boolean> {
   console.log(`summary: ${keepSummary('chaos', tried, tried.result)}`);
   console.log(`written: ${writeReport()}`);
   return controls.every(({ seed }) => seed !== null);
-}
-
-/** What repeats this run. */
-function commandLine({ seed, minutes, scale, processes, keep }: Command): string {
-  const size = scale === 'full' ? '' : ` --scale ${scale}`;
-  const each = processes === 1 ? '' : ` --processes ${processes}`;
-  return `npm run chaos -- --seed ${seed} --minutes ${minutes}${size}${each}${keep ? ' --keep' : ''}`;
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href)

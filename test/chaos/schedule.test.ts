@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { UsageError } from '../../bench/command.ts';
 import { FAULT_KINDS } from '../../chaos/faults/kinds.ts';
 import {
+  commandLine,
   FAULTS,
   isNeighbour,
   NEIGHBOURS,
@@ -115,6 +116,21 @@ describe('the options of npm run chaos', () => {
     assert.deepEqual(read('--faults', 'cut,neighbours')?.faults, ['cut', ...NEIGHBOURS]);
     assert.deepEqual(read('--processes', '2')?.faults, [...FAULTS, ...PROCESS_FAULTS]);
     assert.equal(read('--help'), undefined);
+  });
+
+  it('are all in the line that repeats a run', () => {
+    for (const given of [
+      ['--seed', '7'],
+      ['--faults', 'stripe', '--minutes', '20'],
+      ['--faults', 'none', '--scale', 'small', '--keep'],
+      ['--processes', '2'],
+      ['--processes', '2', '--faults', 'kill-process,cut'],
+    ]) {
+      const command = read(...given);
+      assert.ok(command !== undefined);
+      const [, again = ''] = commandLine(command).split(' -- ');
+      assert.deepEqual(read(...again.split(' ')), command, given.join(' '));
+    }
   });
 
   it('are refused with the reason where they make no sense', () => {
