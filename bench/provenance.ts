@@ -11,7 +11,8 @@ const BYTES_PER_GIB = 1024 ** 3;
 export const PRODUCT = ['src', 'db1', 'db2', 'console', 'bin', 'packages', 'package.json'];
 /** Of both where git does not answer: a run works there too, but cannot be kept. */
 export const UNKNOWN = 'unknown';
-const IS_TEST = /(^|\/)tests?\/|\.test\.\w+$/;
+/** Tests, and what is only read: a mended sentence makes no other product. */
+const IS_LEFT_OUT = /(^|\/)tests?\/|\.test\.\w+$|(^|\/)README\.md$/;
 
 export function machine(): Record<string, string | number> {
   const cores = cpus();
@@ -32,7 +33,7 @@ export function commit(root: string = PROJECT_ROOT): string {
 }
 
 /**
- * One hash over the product's tracked files without their tests, as they are in the working tree or as `commit` has them.
+ * One hash over the product's tracked files without their tests and READMEs, as they are in the working tree or as `commit` has them.
  * It is made of git's own hashes of the files, so that a clean tree and its commit have the same.
  */
 export function productHash(root: string = PROJECT_ROOT, commit?: string): string {
@@ -43,7 +44,7 @@ export function productHash(root: string = PROJECT_ROOT, commit?: string): strin
 function workingFiles(root: string): string[] | undefined {
   const paths = git(root, ['ls-files', '-z', '--', ...PRODUCT])
     ?.split('\0')
-    .filter((path) => path !== '' && !IS_TEST.test(path) && existsSync(join(root, path)));
+    .filter((path) => path !== '' && !IS_LEFT_OUT.test(path) && existsSync(join(root, path)));
   const hashes = git(root, ['hash-object', '--stdin-paths'], paths?.join('\n'))?.trim().split('\n');
   return hashes && paths?.map((path, at) => `${hashes[at]} ${path}`);
 }
@@ -53,7 +54,7 @@ function committedFiles(root: string, commit: string): string[] | undefined {
     ?.split('\0')
     .flatMap((entry) => {
       const [, , hash, path] = /^(\d+) blob (\w+)\t(.*)$/.exec(entry) ?? [];
-      return path === undefined || IS_TEST.test(path) ? [] : [`${hash} ${path}`];
+      return path === undefined || IS_LEFT_OUT.test(path) ? [] : [`${hash} ${path}`];
     });
 }
 

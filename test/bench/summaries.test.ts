@@ -80,6 +80,7 @@ describe('a run and its product files', () => {
     write('src/a.ts', 'a');
     write('db1/supabase/tests/a.test.sql', 'a');
     write('docs/a.md', 'a');
+    write('src/README.md', 'a');
     git(dir, 'add', '.');
     git(dir, '-c', 'user.name=a', '-c', 'user.email=a@example.org', 'commit', '-qm', 'a');
   });
@@ -90,6 +91,7 @@ describe('a run and its product files', () => {
     assert.equal(productHash(dir, 'HEAD'), hash);
     write('db1/supabase/tests/a.test.sql', 'b');
     write('docs/a.md', 'b');
+    write('src/README.md', 'b');
     assert.equal(productHash(dir), hash);
   });
 
