@@ -3,12 +3,13 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { table } from '../chaos/markdown.ts';
 import { REPORT, writeReport } from '../chaos/report.ts';
 import { StackError } from '../src/failure.ts';
 import { PROJECT_ROOT } from '../src/project_root.ts';
 import { UsageError } from './command.ts';
-import { originOf } from './origin.ts';
+import { dateOf, originOf } from './origin.ts';
 import { productHash } from './provenance.ts';
 import { whole } from './rows.ts';
 import { type AnyRow, type Demand, demandLine } from './suite.ts';
@@ -98,18 +99,29 @@ export function keepRaw(file: string, root = PROJECT_ROOT): string {
 }
 
 /**
- * Keeps the result of a run as its suite's summary, and returns its name. Some rows of a suite are joined to the kept rows of the
- * same product files, because no sitting is as long as the longest suite; a summary of other product files makes room for them.
+ * Keeps the result of a run as its suite's summary, and returns its name. Some rows of a suite that allows it are joined to the kept
+ * rows of the same product files, machine and settings; a summary of other product files makes room for them.
  */
 export function keepResult(raw: Raw<BenchResult>, root = PROJECT_ROOT): string {
-  const kept = PART.test(raw.command) ? readKept(root)[raw.suite] : undefined;
+  if (!PART.test(raw.command)) return keepSummary('bench', raw, raw.result, root);
+  const suite = SUITES[raw.suite];
+  if (suite?.demands === undefined)
+    throw new UsageError(`this is a part of ${raw.suite}: it would replace the numbers of the whole.`);
+  const kept = readKept(root)[raw.suite];
   if (kept === undefined || kept.product_hash !== raw.product_hash)
     return keepSummary('bench', raw, raw.result, root);
+  for (const what of ['machine', 'durability'] as const)
+    if (!isDeepStrictEqual(kept[what], raw[what]))
+      throw new UsageError(`the kept rows of ${raw.suite} are of another ${what}: measure them here again.`);
   const measured = new Set(raw.result.rows.map(({ name }) => name));
-  const rows = [...kept.result.rows.filter(({ name }) => !measured.has(name)), ...raw.result.rows];
-  const demands = SUITES[raw.suite]?.demands?.(rows) ?? raw.result.demands;
-  const command = [...new Set([...kept.command.split(AND), portable(raw.command)])].join(AND);
-  return keepSummary('bench', { ...raw, command }, { rows, demands }, root);
+  const order = suite.rowNames?.(false) ?? [];
+  const rows = [...kept.result.rows.filter(({ name }) => !measured.has(name)), ...raw.result.rows].sort(
+    (one, other) => order.indexOf(one.name) - order.indexOf(other.name),
+  );
+  // Each run leaves its command, also one whose rows were measured again.
+  const command = [kept.command, portable(raw.command)].join(AND);
+  const note = kept.note ?? `Rows of several runs: the first was on ${dateOf(kept)}, this was the last.`;
+  return keepSummary('bench', { ...raw, command }, { rows, demands: suite.demands(rows) }, root, note);
 }
 
 function suites(kept: Kept, tree: string): string {

@@ -46,8 +46,8 @@ const SETTLE_COLUMNS: Column<SettleRow>[] = [
   { heading: 'orders', text: ({ ops }) => whole(ops) },
   { heading: 'decided per second', text: ({ rate }) => whole(rate) },
   { heading: 'tickets per second', text: ({ ticket_rate }) => whole(ticket_rate) },
-  { heading: 'payment to ticket p50 ms', text: ({ p50_ms }) => whole(p50_ms) },
-  { heading: 'p99 ms', text: ({ p99_ms }) => whole(p99_ms) },
+  { heading: 'payment to ticket p50 ms', text: ({ p50_ms }) => (p50_ms === undefined ? '' : whole(p50_ms)) },
+  { heading: 'p99 ms', text: ({ p99_ms }) => (p99_ms === undefined ? '' : whole(p99_ms)) },
   { heading: 'DB1 CPU µs', text: ({ db1_cpu_us }) => whole(db1_cpu_us) },
   { heading: 'DB2 CPU µs', text: ({ db2_cpu_us }) => whole(db2_cpu_us) },
   { heading: 'worker CPU µs', text: ({ worker_cpu_us }) => whole(worker_cpu_us) },
@@ -175,7 +175,9 @@ function settleDemands(rows: readonly SettleRow[]): Demand[] {
     {
       what: `${whole(TICKET_P99_MS)} ms / p99 from payment to ticket, at half that rate`,
       atLeast: 1,
-      value: median((flow ?? []).map(({ p99_ms }) => TICKET_P99_MS / p99_ms)),
+      value: median(
+        (flow ?? []).flatMap(({ p99_ms }) => (p99_ms === undefined ? [] : TICKET_P99_MS / p99_ms)),
+      ),
     },
   ];
 }

@@ -24,7 +24,7 @@ ${Object.entries(SUITES)
 
   --json file   also writes the result there, for machines
   --keep        also writes bench/summaries/<suite>.json, which git keeps, and the figures in pages from it; refuses where the
-                product files changed meanwhile. With --row the rows are joined to the kept ones of the same product files
+                product files changed meanwhile. With --row (${takers(({ demands }) => demands)}) the rows are joined to the kept ones
   --quick       everything once, small and within a minute: shows that it runs, proves nothing about speed
   --against folder  ${takers(({ compares }) => compares)}: also measures another checkout, with its packages installed
   --row names   ${takers(({ rowNames }) => rowNames)}: only these rows. A demand whose rows are missing is not measured
@@ -81,6 +81,8 @@ async function main(args: string[]): Promise<number> {
     throw new UsageError('--keep: a quick run proves nothing about speed, so its numbers are not kept.');
   if (values.keep && values.minutes !== undefined)
     throw new UsageError('--keep: a shortened row would stand for the whole of it.');
+  if (values.keep && values.row !== undefined && suite.demands === undefined)
+    throw new UsageError('--keep: a part of a suite would replace the numbers of the whole.');
   if (values.against !== undefined && !suite.compares)
     throw new UsageError(`--against: ${name} measures this checkout only.`);
   const chosen = chosenRows(name, suite, values);

@@ -79,7 +79,7 @@ export type Suite = {
   /** Those of them that are only measured beside another checkout. */
   againstRows?: readonly string[];
   run(options: SuiteOptions): Promise<Outcome>;
-  /** Of suites whose rows can be chosen: what rows of several runs come to. */
+  /** Of a suite that takes longer than a sitting: its rows may be kept one by one, and this is what those of several runs come to. */
   demands?(rows: readonly AnyRow[]): Demand[];
   /** The rows of a run, or of a kept summary, as people read them. */
   table(rows: readonly AnyRow[]): string;
@@ -112,7 +112,6 @@ export function defineSuite<Own extends World>(suite: {
         await world.stop();
       }
     },
-    demands: (rows) => suite.demands(rows as readonly Row[]),
     table: (rows) => suite.table(rows as readonly Row[]),
   };
 }

@@ -60,7 +60,13 @@ export function readSummaries(keeper: Keeper, root = PROJECT_ROOT): Summary[] {
 }
 
 /** Replaces the suite's summary and returns its file's name, from the root. */
-export function keepSummary(keeper: Keeper, raw: Raw, result: object, root = PROJECT_ROOT): string {
+export function keepSummary(
+  keeper: Keeper,
+  raw: Raw,
+  result: object,
+  root = PROJECT_ROOT,
+  note?: string,
+): string {
   const { product_hash_at_end, result: _, ...origin } = raw;
   if (raw.product_hash === UNKNOWN)
     throw new StackError(`git does not say which files ${raw.suite} ran on`, 'keep summaries in a clone');
@@ -69,7 +75,12 @@ export function keepSummary(keeper: Keeper, raw: Raw, result: object, root = PRO
       `the product files changed while ${raw.suite} ran, so its numbers belong to no version`,
       'run it again and change nothing meanwhile; the raw result is in results/',
     );
-  const text = summaryText({ ...origin, command: portable(origin.command), result });
+  const text = summaryText({
+    ...origin,
+    command: portable(origin.command),
+    ...(note !== undefined && { note }),
+    result,
+  });
   const bytes = Buffer.byteLength(text);
   if (bytes >= MAX_SUMMARY_BYTES)
     throw new StackError(

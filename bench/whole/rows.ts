@@ -145,18 +145,19 @@ export function demandsOf(rows: readonly WholeRow[]): Demand[] {
     return values.length === 0 ? undefined : Math.min(...values);
   };
   const long = of(OURS, loads[0] ?? '');
+  const worst = `at its worst row (of ${loads.join(', ')})`;
   const half = of(OURS, HALF_ROW);
   return [
-    demandOf('tickets a second / the plain design, at its worst row', AGAINST_PLAIN, over('plain')),
-    demandOf('tickets a second / the Redis design, at its worst row', AGAINST_REDIS, over('redis')),
+    demandOf(`tickets a second / the plain design, ${worst}`, AGAINST_PLAIN, over('plain')),
+    demandOf(`tickets a second / the Redis design, ${worst}`, AGAINST_REDIS, over('redis')),
     demandOf(
-      'tickets a second / our own claims a second while the worker stands still, at its worst row',
+      `tickets a second / our own claims a second while the worker stands still, ${worst}`,
       OF_CLAIMS_ONLY,
       over(CLAIMS_ONLY),
     ),
     cpuDemand(rows.find(({ cpu_ratio }) => cpu_ratio !== undefined)),
     demandOf(
-      `${MAX_GROWTH} × CPU of a claim in the first minute / in the last`,
+      `${MAX_GROWTH} × CPU of a claim in the first minute / in the last, ${loads[0] ?? 'no row'}`,
       1,
       long && (MAX_GROWTH * long.first_minute_cpu_us) / long.last_minute_cpu_us,
     ),

@@ -44,6 +44,7 @@ export const PAID_NO_TOMBSTONE = script(
 
 /** A second payment for an order buys more seats of it. */
 export const SECOND_PAYMENT_FUNDS = script(
+  'drop index public.one_payment_per_order;',
   patch(
     'intake.payment_refusal(jsonb, public.orders)',
     'when p_order.payment_key is not null then',

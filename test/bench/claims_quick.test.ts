@@ -36,6 +36,7 @@ for (const [args, message] of [
   [['whole', '--row', 'large-64', '--quick'], /whole has no row large-64 in a quick run\. Rows: small-4, /],
   [['whole', '--row', 'cpu'], /--row cpu: name the other checkout with --against/],
   [['limits', '--row', 'x'], /limits runs as a whole/],
+  [['claims', '--keep', '--row', 'floor'], /would replace the numbers of the whole/],
   [['whole', '--keep', '--minutes', '5'], /a shortened row would stand for the whole of it/],
   [['claims', '--minutes', '5'], /--minutes: no row of claims/],
   [['whole', '--minutes', '1'], /--minutes: a whole number from 2 on/],

@@ -134,12 +134,20 @@ test('rows of a suite are joined to the kept ones of the same product files, and
   const again = keep(ran([way('large-64', 'sluice', 70), way('large-64', 'plain', 10)], 'large-64'));
   assert.deepEqual(
     again.result.rows.map(({ name, rate }) => `${name} ${rate}`),
-    ['small-64 90', 'small-64 10', 'large-64 70', 'large-64 10'],
-    'a row that is measured again is replaced',
+    ['large-64 70', 'large-64 10', 'small-64 90', 'small-64 10'],
+    'a row that is measured again is replaced, in its place',
   );
-  assert.equal(again.command.split(' && ').length, 2);
+  assert.equal(again.command.split(' && ').length, 3, 'and each run leaves a trace');
+  assert.match(again.note ?? '', /^Rows of several runs: the first was on 2026-01-01, this was the last\.$/);
+  for (const [change, what] of [
+    [{ machine: { cores: 4 } }, /of another machine/],
+    [{ durability: { fsync: 'off' } }, /of another durability/],
+    [{ suite: 'claims' }, /a part of claims: it would replace the numbers of the whole/],
+  ] as const)
+    assert.throws(() => keep({ ...ran([way('large-64', 'sluice', 1)], 'large-64'), ...change }), what);
   const other = keep(ran([way('small-64', 'sluice', 1)], 'small-64', 'e'.repeat(64)));
   assert.equal(other.result.rows.length, 1, 'rows of other product files are gone');
+  assert.equal(other.note, undefined);
 });
 
 /** Says how fast something was, or how long it took, in numbers. */

@@ -119,17 +119,17 @@ export const ORDER_CONTROLS = withScenarios({
   on conflict (payment_key) do update set decision = excluded.decision, reason = excluded.reason;`,
     );
   }),
-  'second-payment-funds': orders(
-    'two payments may buy one order',
-    inIntake(
+  'second-payment-funds': orders('two payments may buy one order', async (lane) => {
+    await lane.db1.run('drop index public.one_payment_per_order');
+    await inIntake(
       ['intake.payment_refusal', 'when p_order.payment_key is not null then', 'when false then'],
       [
         'intake.buy_late',
         'from public.claims c where c.claim_id = any (intake.claims_of_orders(array[p_order.order_id]));',
         'from public.claims c where c.order_id = p_order.order_id and c.replaces is null;',
       ],
-    ),
-  ),
+    )(lane);
+  }),
   'void-not-kept': orders(
     'a refund that overtakes its payment is not remembered',
     inIntake([

@@ -67,8 +67,8 @@ create schema intake;
 create type public.slot_status as enum ('AVAILABLE', 'RESERVED', 'CONSUMED');
 
 -- queued → validated → committed is the way of a claim; one that waits for its payment is held before; dead_letter waits for
--- an operator; the other five have given their slot back. They come last: constraints compare instead of naming them, because
--- Postgres parses a CHECK anew for every statement. A claim that was paid for ends as voided, and in no other way.
+-- an operator; the other five have given their slot back. These come last, so that freed_means_the_claim_has_ended compares
+-- instead of naming them: Postgres parses a CHECK anew for every statement. A claim that was paid for ends only as voided.
 create type public.claim_state as enum (
   'held', 'queued', 'validated', 'committed', 'dead_letter',
   'released', 'expired', 'refused', 'discarded', 'voided'

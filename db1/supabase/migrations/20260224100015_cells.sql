@@ -470,7 +470,7 @@ begin
         insert into public.orders select o.* from jsonb_populate_recordset(null::public.orders, v_parcel.body) o;
       when 'payments' then
         insert into public.order_payments
-        select p.* from jsonb_populate_recordset(null::public.order_payments, v_parcel.body) p on conflict do nothing;
+        select p.* from jsonb_populate_recordset(null::public.order_payments, v_parcel.body) p on conflict (payment_key) do nothing;
       when 'checkouts' then
         insert into public.checkouts select k.* from jsonb_populate_recordset(null::public.checkouts, v_parcel.body) k;
       else

@@ -16,7 +16,7 @@
 create table public.orders (
   order_id uuid primary key,
   pool_id text not null,
-  -- Of the first claim, which has the rule for it.
+  -- A text: the claim has the same user, and checks it.
   user_id text not null,
   verified boolean not null,
   seats int not null,
@@ -52,8 +52,8 @@ create table public.order_payments (
   constraint decision_is_known check (decision in ('funds', 'refund', 'void'))
 );
 
--- The primary key lets a payment buy once, this index lets an order be bought once. Both stand here and not at orders, because
--- each claim that is held would pay for them there.
+-- The primary key lets a payment buy once, and this index lets an order be bought once. An index on orders (payment_key) would
+-- cost each claim that is held.
 create unique index one_payment_per_order on public.order_payments (order_id) where decision = 'funds';
 create index order_payments_by_order on public.order_payments (order_id);
 
