@@ -14,7 +14,7 @@ import { productHash } from './provenance.ts';
 import { whole } from './rows.ts';
 import { type AnyRow, type Demand, demandLine } from './suite.ts';
 import { SUITES } from './suites.ts';
-import { keepSummary, portable, type Raw, readSummaries, type Summary } from './summaries.ts';
+import { keepSummary, type Origin, portable, type Raw, readSummaries, type Summary } from './summaries.ts';
 
 type BenchResult = { rows: AnyRow[]; demands: Demand[] };
 export type Kept = Record<string, Summary<BenchResult>>;
@@ -110,9 +110,10 @@ export function keepResult(raw: Raw<BenchResult>, root = PROJECT_ROOT): string {
   const kept = readKept(root)[raw.suite];
   if (kept === undefined || kept.product_hash !== raw.product_hash)
     return keepSummary('bench', raw, raw.result, root);
-  for (const what of ['machine', 'durability'] as const)
-    if (!isDeepStrictEqual(kept[what], raw[what]))
-      throw new UsageError(`the kept rows of ${raw.suite} are of another ${what}: measure them here again.`);
+  if (hardwareOf(kept) !== hardwareOf(raw))
+    throw new UsageError(`the kept rows of ${raw.suite} are of another machine: measure them here again.`);
+  if (!isDeepStrictEqual(kept.durability, raw.durability))
+    throw new UsageError(`the kept rows of ${raw.suite} have other settings: measure them again.`);
   const measured = new Set(raw.result.rows.map(({ name }) => name));
   const order = suite.rowNames?.(false) ?? [];
   const rows = [...kept.result.rows.filter(({ name }) => !measured.has(name)), ...raw.result.rows].sort(
@@ -123,6 +124,10 @@ export function keepResult(raw: Raw<BenchResult>, root = PROJECT_ROOT): string {
   const note = kept.note ?? `Rows of several runs: the first was on ${dateOf(kept)}, this was the last.`;
   return keepSummary('bench', { ...raw, command }, { rows, demands: suite.demands(rows) }, root, note);
 }
+
+/** What a page says of the machine: two of a kind, with another kernel each, count as one. */
+const hardwareOf = ({ machine: { cpu, cores, memory_gib, node } }: Pick<Origin, 'machine'>): string =>
+  [cpu, cores, memory_gib, node].join();
 
 function suites(kept: Kept, tree: string): string {
   const parts = Object.entries(SUITES).flatMap(([name, suite]) => {

@@ -141,7 +141,7 @@ test('rows of a suite are joined to the kept ones of the same product files, and
   assert.match(again.note ?? '', /^Rows of several runs: the first was on 2026-01-01, this was the last\.$/);
   for (const [change, what] of [
     [{ machine: { cores: 4 } }, /of another machine/],
-    [{ durability: { fsync: 'off' } }, /of another durability/],
+    [{ durability: { fsync: 'off' } }, /have other settings/],
     [{ suite: 'claims' }, /a part of claims: it would replace the numbers of the whole/],
   ] as const)
     assert.throws(() => keep({ ...ran([way('large-64', 'sluice', 1)], 'large-64'), ...change }), what);
