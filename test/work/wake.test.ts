@@ -124,7 +124,13 @@ describe('a claim wakes the workers', () => {
   });
 
   it('a claim that is held wakes none: it has no message before it was paid', async (t) => {
-    const rules = { confirm_by: 'payment', price: 1000, currency: 'eur', payment_tenant: 'stripe', hold_sec: 600 };
+    const rules = {
+      confirm_by: 'payment',
+      price: 1000,
+      currency: 'eur',
+      payment_tenant: 'stripe',
+      hold_sec: 600,
+    };
     await putOnSale(db1, 'paid', 2, rules);
     const other = await openClient(databases.db1.url);
     t.after(() => other.end());
@@ -134,7 +140,10 @@ describe('a claim wakes the workers', () => {
     const heardOf = async (pool: string, user: string): Promise<string[]> => {
       const server = await startTestServer(databases);
       try {
-        const { status } = await claim(server.url, pool, { user_id: user, secret: `the-secret-of-${user}-0123456789` });
+        const { status } = await claim(server.url, pool, {
+          user_id: user,
+          secret: `the-secret-of-${user}-0123456789`,
+        });
         assert.equal(status, 201);
       } finally {
         // What it has to say, it says before it stops.
