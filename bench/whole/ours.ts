@@ -3,7 +3,7 @@
 import { postmasterOf } from '../cpu.ts';
 import { addPool } from '../neighbours/neighbour.ts';
 import { openProduct, type Version } from '../neighbours/place.ts';
-import { bloatOf, type OpenWay, OURS, POOL, type Way } from './way.ts';
+import { bloatOf, LOOK_BY_INDEX, type OpenWay, OURS, POOL, type Way } from './way.ts';
 
 const TABLES = ['public.inventory_slots', 'public.claims', 'pgmq.q_intake_queue'];
 
@@ -20,6 +20,7 @@ export function oursOf(version: Version): Way {
 async function open(version: Version, settings: Record<string, string> = {}): Promise<OpenWay> {
   const product = await openProduct(version, (place) => addPool(place, POOL, 0), settings);
   const { db1, db2, worker } = product;
+  await db1.run(LOOK_BY_INDEX);
   return {
     port: product.port,
     parts: {

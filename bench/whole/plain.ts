@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { postmasterOf } from '../cpu.ts';
 import { Forked } from '../forked.ts';
 import { openWorld, sql } from '../world.ts';
-import { bloatOf, type OpenWay, POOL, type Way } from './way.ts';
+import { bloatOf, LOOK_BY_INDEX, type OpenWay, POOL, type Way } from './way.ts';
 
 const SERVER = fileURLToPath(new URL('./plain_server.ts', import.meta.url));
 const WORKER = fileURLToPath(new URL('./plain_worker.ts', import.meta.url));
@@ -23,6 +23,7 @@ export const plain: Way = { name: 'plain', tuned: TUNED, open };
 async function open(settings: Record<string, string> = {}): Promise<OpenWay> {
   const world = await openWorld(settings, ({ db1 }) => db1.run(sql('baseline.sql')));
   const { db1, db2 } = world;
+  await db1.run(LOOK_BY_INDEX);
   const server = new Forked(SERVER);
   const worker = new Forked(WORKER);
   const urls = { db1Url: world.db1Url, db2Url: world.db2Url };
