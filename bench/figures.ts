@@ -3,18 +3,17 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isDeepStrictEqual } from 'node:util';
 import { table } from '../chaos/markdown.ts';
 import { REPORT, writeReport } from '../chaos/report.ts';
 import { StackError } from '../src/failure.ts';
 import { PROJECT_ROOT } from '../src/project_root.ts';
 import { UsageError } from './command.ts';
-import { dateOf, originOf } from './origin.ts';
+import { originOf } from './origin.ts';
 import { productHash } from './provenance.ts';
 import { whole } from './rows.ts';
 import { type AnyRow, type Demand, demandLine } from './suite.ts';
 import { SUITES } from './suites.ts';
-import { keepSummary, type Origin, portable, type Raw, readSummaries, type Summary } from './summaries.ts';
+import { keepJoined, keepSummary, type Raw, readSummaries, type Summary } from './summaries.ts';
 
 type BenchResult = { rows: AnyRow[]; demands: Demand[] };
 export type Kept = Record<string, Summary<BenchResult>>;
@@ -28,8 +27,6 @@ const BLOCK = /(<!-- figures: ([a-z-]+) -->\n)[\s\S]*?(<!-- end of figures -->)/
 /** Of a command that ran a part of a suite, and of one that ran a row shorter than it is. */
 const PART = / --row\b/;
 const SHORTENED = / --minutes\b/;
-/** Between the commands of a summary that several runs made. */
-const AND = ' && ';
 
 const CLAIM_WAYS: readonly Choice[] = [
   ['one claim a transaction, 8 clients, SQL', { name: 'single', clients: 8 }],
@@ -107,27 +104,21 @@ export function keepResult(raw: Raw<BenchResult>, root = PROJECT_ROOT): string {
   const suite = SUITES[raw.suite];
   if (suite?.demands === undefined)
     throw new UsageError(`this is a part of ${raw.suite}: it would replace the numbers of the whole.`);
-  const kept = readKept(root)[raw.suite];
-  if (kept === undefined || kept.product_hash !== raw.product_hash)
-    return keepSummary('bench', raw, raw.result, root);
-  if (hardwareOf(kept) !== hardwareOf(raw))
-    throw new UsageError(`the kept rows of ${raw.suite} are of another machine: measure them here again.`);
-  if (!isDeepStrictEqual(kept.durability, raw.durability))
-    throw new UsageError(`the kept rows of ${raw.suite} have other settings: measure them again.`);
-  const measured = new Set(raw.result.rows.map(({ name }) => name));
   const order = suite.rowNames?.(false) ?? [];
-  const rows = [...kept.result.rows.filter(({ name }) => !measured.has(name)), ...raw.result.rows].sort(
-    (one, other) => order.indexOf(one.name) - order.indexOf(other.name),
+  const demandsOf = suite.demands;
+  return keepJoined(
+    'bench',
+    raw,
+    (kept, added) => {
+      const measured = new Set(added.rows.map(({ name }) => name));
+      const rows = [...kept.rows.filter(({ name }) => !measured.has(name)), ...added.rows].sort(
+        (one, other) => order.indexOf(one.name) - order.indexOf(other.name),
+      );
+      return { rows, demands: demandsOf(rows) };
+    },
+    root,
   );
-  // Each run leaves its command, also one whose rows were measured again.
-  const command = [kept.command, portable(raw.command)].join(AND);
-  const note = kept.note ?? `Rows of several runs: the first was on ${dateOf(kept)}, this was the last.`;
-  return keepSummary('bench', { ...raw, command }, { rows, demands: suite.demands(rows) }, root, note);
 }
-
-/** What a page says of the machine: two of a kind, with another kernel each, count as one. */
-const hardwareOf = ({ machine: { cpu, cores, memory_gib, node } }: Pick<Origin, 'machine'>): string =>
-  [cpu, cores, memory_gib, node].join();
 
 function suites(kept: Kept, tree: string): string {
   const parts = Object.entries(SUITES).flatMap(([name, suite]) => {

@@ -1,10 +1,12 @@
 // Where the output of a run goes. Raw results go to results/, which git ignores. Of each suite git keeps at most one summary,
-// of a run during which the product files stayed the same.
+// of runs during which the product files stayed the same.
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { StackError } from '../src/failure.ts';
 import { PROJECT_ROOT } from '../src/project_root.ts';
+import { dateOf } from './origin.ts';
 import { commit, machine, productHash, UNKNOWN } from './provenance.ts';
 
 export type Origin = {
@@ -27,6 +29,8 @@ export type Keeper = 'bench' | 'chaos';
 /** Enough for the longest table: all neighbours beside those of another checkout. */
 export const MAX_SUMMARY_BYTES = 30_000;
 const DIGITS = 5;
+/** Between the commands of a summary that several runs made. */
+const AND = ' && ';
 
 /** Call it before anything of the product runs, and `end` when nothing of it runs any more. */
 export function beginRun(suite: string, command: string, root = PROJECT_ROOT) {
@@ -37,6 +41,7 @@ export function beginRun(suite: string, command: string, root = PROJECT_ROOT) {
     product_hash: productHash(root),
   };
   return {
+    ...before,
     end<Result extends object>(durability: Record<string, string>, result: Result): Raw<Result> {
       const product_hash_at_end = productHash(root);
       return { ...before, command, machine: machine(), durability, product_hash_at_end, result };
@@ -89,6 +94,53 @@ export function keepSummary(
     );
   return write(root, join(keeper, 'summaries', `${raw.suite}.json`), text);
 }
+
+/**
+ * Joins the result of a run to the kept one of the same product files, machine and settings, and returns the file's name: a proof
+ * that takes hours is made in several runs. A summary of other product files makes room. `joined` refuses what is kept already.
+ */
+export function keepJoined<Result extends object>(
+  keeper: Keeper,
+  raw: Raw<Result>,
+  joined: (kept: Result, added: Result) => Result,
+  root = PROJECT_ROOT,
+): string {
+  const kept = keptOf<Result>(keeper, raw, root);
+  if (kept === undefined) return keepSummary(keeper, raw, raw.result, root);
+  const refuse = (what: string): never => {
+    throw new StackError(`the kept numbers of ${raw.suite} ${what}`, 'measure all of them here again');
+  };
+  if (hardwareOf(kept) !== hardwareOf(raw)) refuse('are of another machine');
+  if (!isDeepStrictEqual(kept.durability, raw.durability)) refuse('have other settings');
+  // Each run leaves its command, also one whose numbers were measured again.
+  const command = [kept.command, portable(raw.command)].join(AND);
+  const note = kept.note ?? `Numbers of several runs: the first was on ${dateOf(kept)}, this was the last.`;
+  return keepSummary(keeper, { ...raw, command }, joined(kept.result, raw.result), root, note);
+}
+
+/** The kept summary of the suite, where it is of the same product files. */
+export function keptOf<Result = object>(
+  keeper: Keeper,
+  { suite, product_hash }: Pick<Origin, 'suite' | 'product_hash'>,
+  root = PROJECT_ROOT,
+): Summary<Result> | undefined {
+  const kept = readSummaries(keeper, root).find((one) => one.suite === suite);
+  return kept?.product_hash === product_hash ? (kept as Summary<Result>) : undefined;
+}
+
+/** The same seed twice would count the same twice. */
+export function refuseKept(kept: readonly number[], ...seeds: readonly number[]): void {
+  const known = seeds.find((seed) => kept.includes(seed));
+  if (known !== undefined)
+    throw new StackError(
+      `a run with seed ${known} of these product files is kept already`,
+      'choose another --seed, or leave out --keep',
+    );
+}
+
+/** What a page says of the machine: two of a kind, with another kernel each, count as one. */
+const hardwareOf = ({ machine: { cpu, cores, memory_gib, node } }: Pick<Origin, 'machine'>): string =>
+  [cpu, cores, memory_gib, node].join();
 
 /** A folder of this machine says nothing elsewhere: another checkout is known by its name. */
 export const portable = (command: string): string =>

@@ -1,5 +1,6 @@
 // The whole suite: HTTP in, ticket out, everything running; beside the plain design and a Redis design in the same run.
 
+import { machineSettings } from '../src/stack/postgres.ts';
 import { THIS, versionsOf } from './neighbours/place.ts';
 import { whole as digits } from './rows.ts';
 import { isChosen, type Suite, type SuiteOptions } from './suite.ts';
@@ -56,6 +57,9 @@ const HALF = 0.5;
 const CLAIMS_ONLY_WINDOWS = 2;
 /** All of them wait until the worker goes on, and are looked for. */
 const CLAIMS_ONLY_FOLLOWED_PER_SEC = 1;
+
+/** As `npm start` has them: clusters of tests have less memory than the tables of this suite need. All designs get the same. */
+const SETTINGS = machineSettings();
 
 const ours = oursOf(THIS);
 const TUNED = {
@@ -139,7 +143,7 @@ class Run {
   async turns(plan: TurnsPlan): Promise<void> {
     const { against, progress } = this.#options;
     const ways = versionsOf(against).map(oursOf);
-    await withWays(ways, async (opened) => {
+    await withWays(ways, SETTINGS, async (opened) => {
       const named = opened.map((open, at) => ({ name: ways[at]?.name ?? '', open }));
       this.rows.push(...(await measureTurns(named, this.#crowd, plan, progress)));
       for (const { world } of opened) this.settings = await world.db2.settings();
@@ -171,7 +175,7 @@ class Run {
     settings: Record<string, string>,
     use: (open: OpenWay) => Promise<void>,
   ): Promise<void> {
-    const open = await way.open(settings);
+    const open = await way.open({ ...SETTINGS, ...settings });
     try {
       await use(open);
       this.settings = await open.world.db2.settings();

@@ -57,8 +57,11 @@ export function plain(result: Record<string, unknown>): string {
 }
 
 /** A seed is a name made of digits: it is typed in again as it stands. */
-const withNames = (record: Record<string, unknown>): Record<string, unknown> =>
-  'seed' in record ? { ...record, seed: String(record.seed) } : record;
+const withNames = (record: Record<string, unknown>): Record<string, unknown> => ({
+  ...record,
+  ...('seed' in record && { seed: String(record.seed) }),
+  ...(Array.isArray(record.seeds) && { seeds: record.seeds.map(String) }),
+});
 const spelled = (name: string): string =>
   name.replaceAll('_', ' ').replace(/(?<=[a-z])[A-Z]/g, (sign) => ` ${sign.toLowerCase()}`);
 const asCell = (value: unknown): Cell => (typeof value === 'number' ? value : shortened(textOf(value)));

@@ -107,6 +107,8 @@ export type Command = {
   processes: number;
   json?: string;
   keep: boolean;
+  /** Of a run that is kept. */
+  controls: boolean;
   journals: boolean;
 };
 
@@ -125,7 +127,7 @@ export type CellsCommand = {
 const DEFAULT_FAILOVERS = 5;
 const MAX_FAILOVERS = 1_000;
 
-export const USAGE = `npm run chaos -- [--seed N] [--minutes M] [--faults a,b,…] [--processes N] [--scale full|small] [--json file] [--keep] [--journals]
+export const USAGE = `npm run chaos -- [--seed N] [--minutes M] [--faults a,b,…] [--processes N] [--scale full|small] [--json file] [--keep [--skip-controls]] [--journals]
 
 Starts two Postgres servers, PostgREST, Redis, a stand-in for Stripe, two servers and two workers, lets buyers, providers, callers
 and an operator work with them while faults happen, then lets everything come to rest and judges what is left against the
@@ -141,9 +143,9 @@ Options:
   --processes N  of each server and each worker (default 1, at most ${MAX_PROCESSES}): \`sluice serve --processes N\`
   --scale S      small is a third of the load (default full)
   --json file    writes the verdict, the counts and the faults there
-  --keep         afterwards runs the negative controls, writes chaos/summaries/ from this run and all others of the same
-                 product files in results/chaos/, and docs/reliability.md from that; refuses where these files changed
-                 while it ran
+  --keep         adds this run to chaos/summaries/chaos.json, which git keeps, beside runs of other seeds and the same product
+                 files; then runs the negative controls (--skip-controls leaves these out) and writes docs/reliability.md.
+                 Refuses where the product files changed while it ran
   --journals     leaves journals and logs also when nothing was violated
   --cells        instead of all this: a cell of three nodes under Patroni for each database, on Debian as root; faults of cells
                  under claims, events and calls, until --failovers N (default ${DEFAULT_FAILOVERS}) of them have moved a primary; then controls
@@ -225,6 +227,7 @@ export function readCommand(args: string[], chosenSeed: () => number): Command |
       processes: { type: 'string' },
       json: { type: 'string' },
       keep: { type: 'boolean', default: false },
+      'skip-controls': { type: 'boolean', default: false },
       journals: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h', default: false },
     },
@@ -250,13 +253,15 @@ export function readCommand(args: string[], chosenSeed: () => number): Command |
     scale,
     processes,
     keep: values.keep,
+    controls: !values['skip-controls'],
     journals: values.journals,
     ...(values.json !== undefined && { json: values.json }),
   };
 }
 
 /** What repeats a run. */
-export function commandLine({ seed, minutes, faults, scale, processes, keep }: Command): string {
+export function commandLine(command: Command): string {
+  const { seed, minutes, faults, scale, processes, keep, controls } = command;
   const isUsual = faults.join() === readFaults(undefined, processes).join();
   return [
     `npm run chaos -- --seed ${seed} --minutes ${minutes}`,
@@ -264,6 +269,7 @@ export function commandLine({ seed, minutes, faults, scale, processes, keep }: C
     ...(scale === 'full' ? [] : [`--scale ${scale}`]),
     ...(processes === 1 ? [] : [`--processes ${processes}`]),
     ...(keep ? ['--keep'] : []),
+    ...(keep && !controls ? ['--skip-controls'] : []),
   ].join(' ');
 }
 

@@ -35,19 +35,21 @@ export type Picture = Window & {
 const sharedMs = ({ from, to }: Window, fault: Drawn): number =>
   Math.max(0, Math.min(to, fault.healedAt) - Math.max(from, fault.startedAt));
 
+const isSame = (one: Drawn, other: Drawn): boolean =>
+  one.name === other.name && one.startedAt === other.startedAt;
+
 /** How much of other faults one sees in it: what happens then is not this fault's doing alone. */
-const clutterMs = (run: RunResult, window: Window): number =>
-  run.faults
-    .filter((fault) => fault !== window.fault)
+const clutterMs = (faults: readonly Drawn[], window: Window): number =>
+  faults
+    .filter((fault) => !isSame(fault, window.fault))
     .reduce((sum, fault) => sum + sharedMs(window, fault), 0);
 
-/** The window around the telling fault, of all runs, that has the least of others in it; undefined: no such fault. */
-export function pictureOf(runs: readonly RunResult[]): Picture | undefined {
-  const [clearest] = runs
-    .flatMap((run) => tellingIn(run).map((window) => ({ run, window, clutter: clutterMs(run, window) })))
-    .sort((one, other) => one.clutter - other.clutter);
-  if (clearest === undefined) return undefined;
-  const { run, window } = clearest;
+/** The window around the telling fault that has the least of others in it; undefined: no such fault. */
+export function pictureOf(run: RunResult): Picture | undefined {
+  const [window] = tellingIn(run).sort(
+    (one, other) => clutterMs(run.faults, one) - clutterMs(run.faults, other),
+  );
+  if (window === undefined) return undefined;
   const { binMs, counts } = run.throughput;
   const firstBin = Math.floor(window.from / binMs);
   return {
@@ -58,6 +60,12 @@ export function pictureOf(runs: readonly RunResult[]): Picture | undefined {
     firstBin,
     counts: counts.slice(firstBin, Math.ceil(window.to / binMs)),
   };
+}
+
+/** The one with less of other faults in it. */
+export function clearer(one: Picture | null, other: Picture | null): Picture | null {
+  if (one === null || other === null) return one ?? other;
+  return clutterMs(other.faults, other) < clutterMs(one.faults, one) ? other : one;
 }
 
 function tellingIn(run: RunResult): Window[] {

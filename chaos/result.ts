@@ -1,14 +1,13 @@
 // What is left of a run when its history, which is too large, is gone: the raw result, and what the report needs of it.
 
-import type { Raw } from '../bench/summaries.ts';
-import { StackError } from '../src/failure.ts';
+import { type Raw, refuseKept } from '../bench/summaries.ts';
 import type { HoldRow } from './checkers/holds.ts';
 import type { NeighbourRow } from './checkers/neighbours.ts';
 import { type Counts, type Recovery, type Spread, throughput } from './counts.ts';
 import { type Coverage, coverageOf, sumOfCoverage } from './coverage.ts';
 import type { Fault, History } from './history.ts';
 import type { PromiseName, Verdict, Violation } from './judge.ts';
-import { type Picture, pictureOf } from './plot.ts';
+import { clearer, type Picture, pictureOf } from './plot.ts';
 
 export type RunResult = {
   seed: number;
@@ -94,40 +93,37 @@ export function resultOf(history: History, verdict: Verdict): RunResult {
   };
 }
 
-/**
- * Of the runs of one version of the product, a seed each: of a seed that ran twice the later run counts. Refuses runs of two
- * versions: their numbers would belong to neither.
- */
-export function summaryOfRuns(raw: readonly Raw<RunResult>[]): ChaosSummary {
-  const versions = new Set(raw.flatMap((run) => [run.product_hash, run.product_hash_at_end]));
-  if (versions.size > 1)
-    throw new StackError(
-      `these runs are of ${versions.size} versions of the product files: ${[...versions].join(', ')}`,
-      'make one summary for each version',
-    );
-  const bySeed = new Map(raw.map((run) => [run.result.seed, run]));
-  const runs = [...bySeed.values()].sort((one, other) => one.result.seed - other.result.seed);
-  const results = runs.map(({ result }) => result);
-  const counted = results.map(({ coverage }) => coverage).filter((one) => one !== undefined);
+export function summaryOfRun(raw: Raw<RunResult>): ChaosSummary {
+  const { result } = raw;
   return {
-    runs: runs.map(summaryOfRun),
-    faults: faultRows(results),
-    neighbours: worstOf(
-      results.flatMap(({ neighbours = [] }) => neighbours),
-      ({ neighbour, measure }) => `${neighbour} ${measure}`,
-      worseNeighbour,
-    ),
-    holds: worstOf(
-      results.flatMap(({ holds = [] }) => holds),
-      ({ kind }) => kind,
-      worseHold,
-    ),
-    coverage: counted.length === results.length ? sumOfCoverage(counted) : null,
-    picture: pictureOf(results) ?? null,
+    runs: [rowOf(raw)],
+    faults: faultRows(result),
+    neighbours: worstOf(result.neighbours ?? [], kindOfNeighbour, worseNeighbour),
+    holds: worstOf(result.holds ?? [], kindOfHold, worseHold),
+    coverage: result.coverage ?? null,
+    picture: pictureOf(result) ?? null,
   };
 }
 
-function summaryOfRun({ at, commit, result }: Raw<RunResult>): RunSummary {
+/** Both as one. Refuses a seed that both have: its requests would count twice. */
+export function joinRuns(kept: ChaosSummary, added: ChaosSummary): ChaosSummary {
+  refuseKept(seedsOf(kept), ...seedsOf(added));
+  return {
+    runs: [...kept.runs, ...added.runs].sort((one, other) => one.seed - other.seed),
+    faults: joinFaults(kept.faults, added.faults),
+    neighbours: worstOf([...kept.neighbours, ...added.neighbours], kindOfNeighbour, worseNeighbour),
+    holds: worstOf([...kept.holds, ...added.holds], kindOfHold, worseHold),
+    coverage: kept.coverage && added.coverage && sumOfCoverage([kept.coverage, added.coverage]),
+    picture: clearer(kept.picture, added.picture),
+  };
+}
+
+export const seedsOf = ({ runs }: Pick<ChaosSummary, 'runs'>): number[] => runs.map(({ seed }) => seed);
+
+const kindOfNeighbour = ({ neighbour, measure }: NeighbourRow): string => `${neighbour} ${measure}`;
+const kindOfHold = ({ kind }: HoldRow): string => kind;
+
+function rowOf({ at, commit, result }: Raw<RunResult>): RunSummary {
   const { seed, minutes, counts, violations, examples, lostLeases, deadLetters, recovery, faults } = result;
   const count = (isWanted: (name: string) => boolean) => faults.filter(({ name }) => isWanted(name)).length;
   return {
@@ -142,15 +138,25 @@ function summaryOfRun({ at, commit, result }: Raw<RunResult>): RunSummary {
   };
 }
 
-function faultRows(results: readonly RunResult[]): Record<string, FaultRow> {
-  const names = [...new Set(results.flatMap(({ recovery }) => Object.keys(recovery.byFault)))].sort();
+function faultRows({ recovery }: RunResult): Record<string, FaultRow> {
+  return Object.fromEntries(
+    Object.entries(recovery.byFault).map(([name, { count, toFirstAck }]) => [
+      name,
+      { times: count, p50: Math.round(toFirstAck?.p50 ?? 0), max: Math.round(toFirstAck?.max ?? 0) },
+    ]),
+  );
+}
+
+function joinFaults(
+  one: Record<string, FaultRow>,
+  other: Record<string, FaultRow>,
+): Record<string, FaultRow> {
+  const none: FaultRow = { times: 0, p50: 0, max: 0 };
+  const names = [...new Set([...Object.keys(one), ...Object.keys(other)])].sort();
   return Object.fromEntries(
     names.map((name) => {
-      const own = results.flatMap(({ recovery }) => recovery.byFault[name] ?? []);
-      const worst = (pick: 'p50' | 'max') =>
-        Math.round(Math.max(0, ...own.map(({ toFirstAck }) => toFirstAck?.[pick] ?? 0)));
-      const times = own.reduce((sum, { count }) => sum + count, 0);
-      return [name, { times, p50: worst('p50'), max: worst('max') }];
+      const [a, b] = [one[name] ?? none, other[name] ?? none];
+      return [name, { times: a.times + b.times, p50: Math.max(a.p50, b.p50), max: Math.max(a.max, b.max) }];
     }),
   );
 }

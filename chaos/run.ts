@@ -3,7 +3,15 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { reportFailure } from '../bench/command.ts';
-import { beginRun, keepSummary, type Raw, readRaw, writeRaw } from '../bench/summaries.ts';
+import {
+  beginRun,
+  keepJoined,
+  keepSummary,
+  keptOf,
+  type Raw,
+  refuseKept,
+  writeRaw,
+} from '../bench/summaries.ts';
 import { runCells } from './cells/run_cells.ts';
 import { CONTROLS } from './controls/controls.ts';
 import { type ControlResult, runControl } from './controls/run_control.ts';
@@ -11,7 +19,7 @@ import type { History } from './history.ts';
 import { judge, type Verdict } from './judge.ts';
 import { type Command, commandLine, readCellsCommand, readCommand, USAGE } from './options.ts';
 import { writeReport } from './report.ts';
-import { type RunResult, resultOf, summaryOfRuns } from './result.ts';
+import { type ChaosSummary, joinRuns, type RunResult, resultOf, seedsOf, summaryOfRun } from './result.ts';
 import { showProgress, summaryOf } from './show.ts';
 import { runHistory } from './world_run.ts';
 
@@ -25,13 +33,18 @@ async function main(args: string[]): Promise<number> {
     return 0;
   }
   const run = beginRun('chaos', commandLine(command));
+  const kept = command.keep ? keptOf<ChaosSummary>('chaos', run) : undefined;
+  if (kept !== undefined) refuseKept(seedsOf(kept.result), command.seed);
   const { history, verdict } = await runAndJudge(command);
   const raw = run.end(history.final.durability?.db1 ?? {}, resultOf(history, verdict));
   console.log(`raw result: ${writeRaw('chaos', raw, `seed-${raw.result.seed}`)}`);
   if (command.json !== undefined) writeFileSync(command.json, `${JSON.stringify(raw, null, 1)}\n`);
   const isClean = verdict.violations.length === 0 && (history.surprises ?? []).length === 0;
   tidyUp(history, isClean && !command.journals);
-  const isFoundOut = !command.keep || (await keep(raw));
+  if (command.keep)
+    console.log(`summary: ${keepJoined('chaos', { ...raw, result: summaryOfRun(raw) }, joinRuns)}`);
+  const isFoundOut = !command.keep || !command.controls || (await tryControls(raw));
+  if (command.keep) console.log(`written: ${writeReport()}`);
   return isClean && isFoundOut ? 0 : 1;
 }
 
@@ -57,15 +70,8 @@ function tidyUp({ dir }: History, isDone: boolean): void {
   else console.log(`journals and logs: ${dir}`);
 }
 
-/**
- * Keeps this run with all others of the same product files, tries every negative control and writes the page. False where
- * a control found nothing.
- */
-async function keep(raw: Raw<RunResult>): Promise<boolean> {
-  const runs = readRaw<RunResult>('chaos', 'chaos').filter(
-    (one) => one.product_hash === raw.product_hash && one.product_hash_at_end === raw.product_hash,
-  );
-  console.log(`summary of ${runs.length} runs: ${keepSummary('chaos', raw, summaryOfRuns(runs))}`);
+/** Tries every negative control and keeps what each found. False where one found nothing. */
+async function tryControls(raw: Raw<RunResult>): Promise<boolean> {
   const run = beginRun('controls', raw.command);
   const controls: ControlResult[] = [];
   for (const control of CONTROLS) {
@@ -77,7 +83,6 @@ async function keep(raw: Raw<RunResult>): Promise<boolean> {
   const tried = run.end(raw.durability, { controls });
   writeRaw('chaos', tried, 'controls');
   console.log(`summary: ${keepSummary('chaos', tried, tried.result)}`);
-  console.log(`written: ${writeReport()}`);
   return controls.every(({ seed }) => seed !== null);
 }
 

@@ -23,7 +23,7 @@ export function measureHttpCpu(wrk: string, { quick, against, progress }: SuiteO
   const plan = quick ? QUICK : FULL;
   const ways = versionsOf(against).map(oursOf);
   return withTemplates(() =>
-    withWays(ways, async (open) => {
+    withWays(ways, {}, async (open) => {
       progress(`${HTTP_CPU}: ${plan.slots} slots for each of ${ways.map(({ name }) => name).join(' and ')}`);
       for (const way of open) {
         way.worker?.stall();

@@ -40,13 +40,14 @@ export type Way = {
 /** Opens all, and stops those that are open when one fails. */
 export async function withWays<T>(
   [way, ...rest]: readonly Way[],
+  settings: Record<string, string>,
   use: (open: readonly OpenWay[]) => Promise<T>,
   open: readonly OpenWay[] = [],
 ): Promise<T> {
   if (way === undefined) return use(open);
-  const one = await way.open();
+  const one = await way.open(settings);
   try {
-    return await withWays(rest, use, [...open, one]);
+    return await withWays(rest, settings, use, [...open, one]);
   } finally {
     await one.stop();
   }

@@ -8,6 +8,7 @@ import { type Answer, openClient } from '../server/support.ts';
 import { chooseSeed } from '../support/load.ts';
 import { type FuzzCase, makeCase } from './fuzz/case.ts';
 import { inconsistencies } from './fuzz/consistency.ts';
+import { joinRuns, runsOf } from './fuzz/join.ts';
 import { complaintsOf } from './fuzz/oracle.ts';
 import { fuzz } from './fuzz/run.ts';
 import { takeApart } from './fuzz/wire.ts';
@@ -105,4 +106,20 @@ describe('npm run fuzz', () => {
     const refused = run('--requests', 'many');
     assert.deepEqual([refused.status, /hint:/.test(refused.stderr)], [2, true], refused.stderr);
   });
+});
+
+it('several runs of a fuzz are one: counts and failures add up, and of memory the run counts that grew most', () => {
+  const run = (seed: number, endMb: number, failures: { what: string; complaints: string[] }[] = []) =>
+    runsOf({
+      ...{ seed, requests: 10, statuses: { 200: 7, [seed]: 3 }, seconds: 1 },
+      ...{ rss_mb: { warm: 100, end: endMb }, failures },
+    });
+  const failure = { what: 'x', complaints: ['y'] };
+  const both = joinRuns(run(1, 150, [failure]), run(2, 120));
+  assert.deepEqual(both, {
+    ...{ seeds: [1, 2], requests: 20, statuses: { 200: 14, 1: 3, 2: 3 }, seconds: 2 },
+    ...{ rss_mb: { warm: 100, end: 150 }, failures: [failure] },
+  });
+  assert.equal(joinRuns(run(1, 120), run(2, 150)).rss_mb.end, 150);
+  assert.throws(() => joinRuns(both, run(1, 100)), /seed 1 of these product files is kept already/);
 });

@@ -5,11 +5,12 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { EXIT_FAILED, reportFailure, UsageError } from '../../bench/command.ts';
 import { readSettings } from '../../bench/durability.ts';
-import { beginRun, keepSummary, writeRaw } from '../../bench/summaries.ts';
+import { beginRun, keepJoined, keptOf, refuseKept, writeRaw } from '../../bench/summaries.ts';
 import { writeReport } from '../../chaos/report.ts';
 import { startProgress } from '../../src/commands/progress.ts';
 import { withClient } from '../../src/migrate/sql.ts';
 import { chooseSeed } from '../support/load.ts';
+import { type FuzzRuns, joinRuns, runsOf } from './fuzz/join.ts';
 import { type FuzzReport, fuzz, fuzzOne } from './fuzz/run.ts';
 import { startNodePlace } from './node_place.ts';
 
@@ -26,8 +27,8 @@ a failure, its memory grows, or the databases contradict themselves.
   --seed S       runs the cases of an earlier run again; one is chosen where left out
   --only I       sends case I of the seed alone, and shows what went over the wire
   --json file    also writes the result there, for machines
-  --keep         also writes chaos/summaries/fuzz.json, which git keeps, and docs/reliability.md from it; refuses where the
-                 product files changed meanwhile
+  --keep         also writes chaos/summaries/fuzz.json, which git keeps, and docs/reliability.md from it; adds to what is kept
+                 of other seeds and the same product files; refuses where these changed meanwhile
 
 The raw result goes to results/fuzz/, which git ignores.
 
@@ -61,6 +62,7 @@ async function main(args: string[]): Promise<number> {
   const requests = whole('requests', values.requests) ?? DEFAULT_REQUESTS;
   if (requests === 0) throw new UsageError('--requests is 0; send at least one.');
   const run = beginRun('fuzz', ['npm run fuzz --', ...args].join(' '));
+  if (values.keep) refuseKept(keptOf<FuzzRuns>('chaos', run)?.result.seeds ?? [], seed);
   const place = await startNodePlace();
   if (only !== undefined) return showOne(place, seed, only).finally(place.stop);
   const progress = startProgress(requests, 'requests');
@@ -75,7 +77,10 @@ async function main(args: string[]): Promise<number> {
   const raw = run.end(settings, report);
   if (values.json !== undefined) writeFileSync(resolve(values.json), `${JSON.stringify(raw, null, 2)}\n`);
   console.log(`raw result: ${writeRaw('fuzz', raw, `seed-${seed}`)}`);
-  if (values.keep) console.log(`summary: ${keepSummary('chaos', raw, report)}, ${writeReport()}`);
+  if (values.keep) {
+    const kept = keepJoined('chaos', { ...raw, result: runsOf(report) }, joinRuns);
+    console.log(`summary: ${kept}, ${writeReport()}`);
+  }
   return report.failures.length === 0 ? 0 : EXIT_FAILED;
 }
 

@@ -138,7 +138,10 @@ test('rows of a suite are joined to the kept ones of the same product files, and
     'a row that is measured again is replaced, in its place',
   );
   assert.equal(again.command.split(' && ').length, 3, 'and each run leaves a trace');
-  assert.match(again.note ?? '', /^Rows of several runs: the first was on 2026-01-01, this was the last\.$/);
+  assert.match(
+    again.note ?? '',
+    /^Numbers of several runs: the first was on 2026-01-01, this was the last\.$/,
+  );
   for (const [change, what] of [
     [{ machine: { cores: 4 } }, /of another machine/],
     [{ durability: { fsync: 'off' } }, /have other settings/],

@@ -14,9 +14,12 @@ import { after, before, describe, test } from 'node:test';
 import { git as gitIn, productHash } from '../../bench/provenance.ts';
 import {
   beginRun,
+  keepJoined,
   keepSummary,
   MAX_SUMMARY_BYTES,
+  type Raw,
   readRaw,
+  refuseKept,
   type Summary,
   writeRaw,
 } from '../../bench/summaries.ts';
@@ -121,6 +124,34 @@ describe('a run and its product files', () => {
       ...origin,
       result: { rows: [{ rate: 1234.6, n: 7 }] },
     });
+  });
+
+  test('a run is joined to the kept one of the same product files, and takes the place of others', () => {
+    type Seeds = { seeds: number[] };
+    const ran = (...seeds: number[]) =>
+      beginRun('long', `npm run long ${seeds}`, dir).end(durability, { seeds });
+    const keep = (raw: Raw<Seeds>): Summary<Seeds> => {
+      const joined = (kept: Seeds, added: Seeds): Seeds => {
+        refuseKept(kept.seeds, ...added.seeds);
+        return { seeds: [...kept.seeds, ...added.seeds] };
+      };
+      return JSON.parse(readFileSync(join(dir, keepJoined('chaos', raw, joined, dir)), 'utf8'));
+    };
+    assert.deepEqual(keep(ran(1)).result.seeds, [1]);
+    const both = keep(ran(2, 3));
+    assert.deepEqual(both.result.seeds, [1, 2, 3]);
+    assert.equal(both.command, 'npm run long 1 && npm run long 2,3');
+    assert.match(
+      both.note ?? '',
+      /^Numbers of several runs: the first was on \d{4}-\d\d-\d\d, this was the last\.$/,
+    );
+    assert.throws(() => keep(ran(4, 2)), /seed 2 of these product files is kept already/);
+    assert.throws(() => keep({ ...ran(4), machine: { cores: 3 } }), /are of another machine/);
+    assert.throws(() => keep({ ...ran(4), durability: { fsync: 'off' } }), /have other settings/);
+    write('src/a.ts', 'another');
+    const other = keep(ran(1));
+    assert.deepEqual([other.result.seeds, other.note], [[1], undefined]);
+    write('src/a.ts', 'a');
   });
 
   test('no summary is kept where the product files changed while the suite ran, or where it is too long', () => {

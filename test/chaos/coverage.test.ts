@@ -5,7 +5,7 @@ import { FAULT_KINDS } from '../../chaos/faults/kinds.ts';
 import type { History } from '../../chaos/history.ts';
 import { judge } from '../../chaos/judge.ts';
 import { coverageTable } from '../../chaos/report_runs.ts';
-import { resultOf, summaryOfRuns } from '../../chaos/result.ts';
+import { resultOf, summaryOfRun } from '../../chaos/result.ts';
 import { goodHistory } from './good_history.ts';
 import { addOrders } from './good_orders.ts';
 
@@ -69,7 +69,7 @@ describe('which operation met which fault', () => {
       ...{ suite: 'chaos', at: '2026-01-01T00:00:00Z', commit: 'a'.repeat(40), product_hash: 'c'.repeat(64) },
       ...{ command: 'npm run chaos', machine: {}, durability: {}, product_hash_at_end: 'c'.repeat(64) },
     };
-    const page = coverageTable(summaryOfRuns([{ ...origin, result: resultOf(history, judge(history)) }]));
+    const page = coverageTable(summaryOfRun({ ...origin, result: resultOf(history, judge(history)) }));
     const rows = page.split('\n').filter((line) => /^\| [a-z]/.test(line));
     assert.deepEqual(
       rows.slice(1).map((line) => line.split(' | ')[0]?.slice(2)),

@@ -107,6 +107,7 @@ describe('the options of npm run chaos', () => {
       scale: 'full',
       processes: 1,
       keep: false,
+      controls: true,
       journals: false,
     });
     assert.deepEqual(read('--faults', 'cut,delay', '--seed', '7')?.faults, ['cut', 'delay']);
@@ -123,6 +124,7 @@ describe('the options of npm run chaos', () => {
       ['--seed', '7'],
       ['--faults', 'stripe', '--minutes', '20'],
       ['--faults', 'none', '--scale', 'small', '--keep'],
+      ['--keep', '--skip-controls'],
       ['--processes', '2'],
       ['--processes', '2', '--faults', 'kill-process,cut'],
     ]) {

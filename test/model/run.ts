@@ -5,12 +5,13 @@ import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { EXIT_FAILED, reportFailure, UsageError } from '../../bench/command.ts';
-import { beginRun, keepSummary, writeRaw } from '../../bench/summaries.ts';
+import { beginRun, keepJoined, keptOf, refuseKept, writeRaw } from '../../bench/summaries.ts';
 import { writeReport } from '../../chaos/report.ts';
 import { progressLine, startProgress } from '../../src/commands/progress.ts';
 import { BlockBook } from './block_book.ts';
 import { CONTROLS, type ControlResult, runControl } from './controls.ts';
 import { blocksOf, type Found, runBlocks, type Tally } from './engine.ts';
+import { joinRuns, type ModelResult } from './join.ts';
 import { type Lanes, startLanes } from './lanes.ts';
 import { SUBJECTS } from './subjects.ts';
 
@@ -43,8 +44,8 @@ ${Object.entries(CONTROLS)
   --no-controls    histories only
   --lanes N        databases that run side by side (default ${LANES}); changes nothing but the time
   --json file      also writes the result there, for machines
-  --keep           also writes chaos/summaries/model.json, which git keeps, and docs/reliability.md from it; refuses where
-                   the product files changed meanwhile
+  --keep           also writes chaos/summaries/model.json, which git keeps, and docs/reliability.md from it; adds to what is
+                   kept of other seeds and the same product files; refuses where these changed meanwhile
 
 The raw result goes to results/model/, which git ignores.
 
@@ -182,6 +183,7 @@ async function main(args: string[]): Promise<number> {
   const { seed } = wanted;
   console.log(`seed ${seed}`);
   const run = beginRun('model', ['npm run model --', ...args].join(' '));
+  if (wanted.keep) refuseKept(keptOf<ModelResult>('chaos', run)?.result.seeds ?? [], seed);
   const lanes = await startLanes();
   try {
     const startedMs = performance.now();
@@ -204,10 +206,10 @@ async function main(args: string[]): Promise<number> {
         `longest ${longest}) in ${seconds.toFixed(0)} s, ${(histories / seconds).toFixed(1)}/s, seed ${seed}: ` +
         `${violations.length} violations; ${noticed} of ${controls.length} controls noticed`,
     );
-    const raw = run.end(await lanes.settings(), { seed, ...tally, seconds, controls });
+    const raw = run.end<ModelResult>(await lanes.settings(), { seeds: [seed], ...tally, seconds, controls });
     if (wanted.json !== undefined) writeFileSync(resolve(wanted.json), `${JSON.stringify(raw, null, 2)}\n`);
     console.log(`raw result: ${writeRaw('model', raw, `seed-${seed}`)}`);
-    if (wanted.keep) console.log(`summary: ${keepSummary('chaos', raw, raw.result)}, ${writeReport()}`);
+    if (wanted.keep) console.log(`summary: ${keepJoined('chaos', raw, joinRuns)}, ${writeReport()}`);
     return violations.length + unknownSteps.length === 0 && noticed === controls.length ? 0 : EXIT_FAILED;
   } finally {
     await lanes.stop();

@@ -4,13 +4,13 @@ import { setPriority } from 'node:os';
 import { relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { EXIT_FAILED, reportFailure, UsageError } from '../../bench/command.ts';
-import { beginRun, keepSummary, writeRaw } from '../../bench/summaries.ts';
+import { beginRun, keepJoined, keepSummary, writeRaw } from '../../bench/summaries.ts';
 import { writeReport } from '../../chaos/report.ts';
 import { BUGS } from './bugs.ts';
 import { type MutantResult, mutate } from './mutate.ts';
 import { PARTS, type Part } from './parts.ts';
 import { copyTree, type Tried, tryBug } from './plant.ts';
-import { type PartScore, scoreOf } from './score.ts';
+import { joinParts, type PartScore, scoreOf } from './score.ts';
 
 /** The lowest score allowed for a part. */
 const MIN_SCORE_PERCENT = 80;
@@ -27,8 +27,8 @@ npm run mutation -- --bugs [--keep]
   --part name       only this part: ${PARTS.map(({ name }) => name).join(', ')}
   --file name       only sources whose path ends so; shows survivors
   --concurrency n   mutants that are tried at the same time (default 2)
-  --keep            also writes chaos/summaries/mutation.json, which git keeps, and docs/reliability.md from it; all parts
-                    only; refuses where the product files changed meanwhile
+  --keep            also writes chaos/summaries/mutation.json, which git keeps, and docs/reliability.md from it, beside the
+                    kept parts of the same product files; refuses where these changed meanwhile
 
 --bugs plants the bugs of test/mutation/bugs.ts instead, each in a copy of the tree, and runs the test that has to find it, before
 and after. With --keep it writes chaos/summaries/bugs.json. Ends with code 1 where one is not found.
@@ -55,8 +55,8 @@ async function main(args: string[]): Promise<number> {
   const parts = selected(values.part, values.file);
   const mistake = mistakeIn(values.part, parts, values.concurrency);
   if (mistake !== undefined) throw new UsageError(mistake);
-  if (values.keep && (values.part.length > 0 || values.file.length > 0))
-    throw new UsageError('--keep: a summary is of all parts; leave out --part and --file.');
+  if (values.keep && values.file.length > 0)
+    throw new UsageError('--keep: a summary is of whole parts; leave out --file.');
   const run = beginRun('mutation', ['npm run mutation --', ...args].join(' '));
   setPriority(NICENESS);
   const scores: PartScore[] = [];
@@ -70,7 +70,7 @@ async function main(args: string[]): Promise<number> {
   }
   const raw = run.end(NO_DATABASE, { parts: scores });
   console.log(`raw result: ${writeRaw('mutation', raw, 'mutation')}`);
-  if (values.keep) console.log(`summary: ${keepSummary('chaos', raw, raw.result)}, ${writeReport()}`);
+  if (values.keep) console.log(`summary: ${keepJoined('chaos', raw, joinParts)}, ${writeReport()}`);
   return scores.every(({ score }) => score >= MIN_SCORE_PERCENT) ? 0 : EXIT_FAILED;
 }
 

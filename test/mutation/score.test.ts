@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { PROJECT_ROOT } from '../../src/project_root.ts';
 import { CORE, LEFT_OUT, PARTS, type Part } from './parts.ts';
-import { scoreOf } from './score.ts';
+import { joinParts, scoreOf } from './score.ts';
 
 const PART: Part = { name: 'part', sources: ['a.ts', 'b.ts'], tests: [] };
 type Status = Parameters<typeof scoreOf>[1][number]['status'];
@@ -34,6 +34,15 @@ describe('a mutation score', () => {
       results({ Killed: 1_999, Survived: 1, RuntimeError: 5 }),
     );
     assert.deepEqual([mutants, errors, score], [2_000, 5, 99.9]);
+  });
+
+  it('of a part that is measured again takes the place of the kept one, beside the other parts', () => {
+    const part = (name: string, killed: number) => scoreOf({ ...PART, name }, results({ Killed: killed }));
+    const { parts } = joinParts({ parts: [part('a', 1), part('b', 2)] }, { parts: [part('b', 3)] });
+    assert.deepEqual(
+      parts.map(({ name, killed }) => `${name} ${killed}`),
+      ['a 1', 'b 3'],
+    );
   });
 
   it('is 0 for tests that notice nothing, and where there is nothing to notice', () => {

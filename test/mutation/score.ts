@@ -36,3 +36,11 @@ export function scoreOf(
   const errors = count('RuntimeError', 'CompileError');
   return { name, files: sources.length, mutants, killed, timeout, survived, uncovered, errors, score };
 }
+
+type Scores = { readonly parts: readonly PartScore[] };
+
+/** A part that was measured again is replaced. */
+export function joinParts(kept: Scores, added: Scores): Scores {
+  const measured = new Set(added.parts.map(({ name }) => name));
+  return { parts: [...kept.parts.filter(({ name }) => !measured.has(name)), ...added.parts] };
+}

@@ -1,0 +1,19 @@
+// Runs of several seeds as one: 60,000 histories do not fit one evening.
+
+import { refuseKept } from '../../bench/summaries.ts';
+import type { ControlResult } from './controls.ts';
+import { added, type Tally } from './engine.ts';
+
+export type ModelResult = Tally & { seeds: number[]; seconds: number; controls: ControlResult[] };
+
+/** The sum. A control that both tried is told as it was tried last. */
+export function joinRuns(kept: ModelResult, other: ModelResult): ModelResult {
+  refuseKept(kept.seeds, ...other.seeds);
+  const tried = new Set(other.controls.map(({ name }) => name));
+  return {
+    seeds: [...kept.seeds, ...other.seeds],
+    ...added(kept, other),
+    seconds: kept.seconds + other.seconds,
+    controls: [...kept.controls.filter(({ name }) => !tried.has(name)), ...other.controls],
+  };
+}
