@@ -50,9 +50,11 @@ describe('the page of bugs', () => {
     for (const [number, bug, found] of rows) assert.ok(bug?.trim() && found?.trim(), `bug ${number}`);
   });
 
-  it('names only controls and patches that there are', () => {
-    for (const [number, , , , planted = ''] of rows)
+  it('says of each bug what plants it, and names only controls and patches that there are', () => {
+    for (const [number, , , , planted = ''] of rows) {
+      assert.notEqual(plantedIn(planted).length, 0, `bug ${number} is planted by nothing`);
       assert.deepEqual(unknownIn(planted), [], `bug ${number}`);
+    }
     assert.deepEqual(unknownIn('model fence-off, chaos earthquake'), ['chaos earthquake']);
   });
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { PROJECT } from '../support/dev.ts';
 import { BUGS, type Bug } from './bugs.ts';
-import { copyTree, tryBug, withBug } from './plant.ts';
+import { copyTree, joinPlanted, plantedOf, tryBug, tryBugs, withBug } from './plant.ts';
 
 const read = (file: string): string => readFileSync(join(PROJECT, file), 'utf8');
 const bugOf = (name: string): Bug => {
@@ -36,5 +36,18 @@ describe('a planted bug', () => {
     assert.equal((await tryBug(copy, harmless)).verdict, 'missed');
     const unread = { ...bug, to: '      this is not TypeScript;\n' };
     assert.equal((await tryBug(copy, unread)).verdict, 'missed', 'a file that cannot be read finds nothing');
+  });
+
+  it('is tried in lanes, and joins the kept ones with its new verdict', async () => {
+    const bug = bugOf('asked-for-nothing');
+    const harmless = { ...bug, name: 'harmless', to: `${bug.from}      // harmless\n` };
+    const tried = plantedOf(await tryBugs([bug, harmless], 2));
+    assert.deepEqual(tried, {
+      planted: 2,
+      found: 1,
+      bugs: { 'asked-for-nothing': 'found', harmless: 'missed' },
+    });
+    const mended = joinPlanted(tried, { planted: 1, found: 1, bugs: { harmless: 'found' } });
+    assert.deepEqual(mended, { planted: 2, found: 2, bugs: { ...tried.bugs, harmless: 'found' } });
   });
 });

@@ -21,6 +21,8 @@ import type { Bug } from './bugs.ts';
 /** found: the named test fails with the bug. broken: it fails without the bug too. missed: it passes with the bug. */
 export type Verdict = 'found' | 'broken' | 'missed';
 export type Tried = { name: string; was: string; test: string; verdict: Verdict };
+/** What is kept: the page of bugs has the rest. */
+export type Planted = { planted: number; found: number; bugs: Record<string, Verdict> };
 
 /** A test that is being ended may still write its last file. */
 const CLEANING_TRIES = 5;
@@ -49,9 +51,43 @@ export function withBug({ name, file, from, to }: Bug, text: string): string {
   if (parts.length !== 2)
     throw new StackError(
       `the bug ${name} does not fit: ${file} has its place ${parts.length - 1} times`,
-      'let test/mutation/bugs.ts follow the file',
+      'let its patch in test/mutation/planted follow the file',
     );
   return parts.join(to);
+}
+
+/** As many at a time as are asked for, each with a copy of its own. */
+export async function tryBugs(
+  bugs: readonly Bug[],
+  concurrency: number,
+  onTried: (tried: Tried) => void = () => {},
+): Promise<Tried[]> {
+  const waiting = [...bugs];
+  const tried: Tried[] = [];
+  const lane = async (): Promise<void> => {
+    const { copy, remove } = copyTree();
+    process.once('exit', remove);
+    for (let bug = waiting.shift(); bug !== undefined; bug = waiting.shift()) {
+      const one = await tryBug(copy, bug);
+      tried.push(one);
+      onTried(one);
+    }
+    remove();
+  };
+  await Promise.all(Array.from({ length: Math.min(concurrency, bugs.length) }, lane));
+  return tried;
+}
+
+export const plantedOf = (tried: readonly Tried[]): Planted =>
+  countOf(Object.fromEntries(tried.map(({ name, verdict }) => [name, verdict])));
+
+/** A bug that was tried again has its new verdict. */
+export const joinPlanted = (kept: Planted, added: Planted): Planted =>
+  countOf({ ...kept.bugs, ...added.bugs });
+
+function countOf(bugs: Planted['bugs']): Planted {
+  const verdicts = Object.values(bugs);
+  return { planted: verdicts.length, found: verdicts.filter((one) => one === 'found').length, bugs };
 }
 
 export async function tryBug(copy: string, bug: Bug): Promise<Tried> {

@@ -17,7 +17,7 @@ try {
   for (const path of [join(side, 'supabase/tests/00000_helpers.test.sql'), file]) {
     const { failures } = await runTapFile(PROJECT_ROOT, path, url);
     for (const [at, { name, detail }] of failures.entries())
-      console.log(`not ok ${at + 1} - ${name} ${detail.split('\n')[0]}`);
+      console.log(`not ok ${at + 1} - ${name} ${detail.trim().replaceAll('\n', ' | ')}`);
   }
 } finally {
   await databases.stop();
