@@ -43,8 +43,17 @@ const TICKET_WAYS: readonly Choice[] = [
   ['`--workers 2 --batch 5000`', { name: 'bridge', clients: 2, batch: 5000 }],
 ];
 
+/** The row of the whole way that takes ten minutes. */
+const LONG_ROW = 'large-64';
+const WAYS: Record<string, string> = {
+  sluice: 'Sluice, as it is deployed',
+  plain: 'plain design: one statement for each claim, one worker loop',
+  redis: 'Redis 7: a Lua claim, a stream, `appendfsync always`, a worker to the same ledger',
+};
+
 /** Each page with figures, and what its blocks are made of. */
 export const PAGES: Record<string, Record<string, Block>> = {
+  'README.md': { whole: wholeWay },
   'bench/README.md': { suites },
   'docs/tune.md': {
     claims: (kept, tree) => rates(kept, tree, 'claims', ['way', 'claims a second'], CLAIM_WAYS),
@@ -118,6 +127,20 @@ export function keepResult(raw: Raw<BenchResult>, root = PROJECT_ROOT): string {
     },
     root,
   );
+}
+
+function wholeWay(kept: Kept, tree: string): string {
+  const summary = kept.whole;
+  const rows = summary?.result.rows.filter(({ name }) => name === LONG_ROW) ?? [];
+  if (summary === undefined || rows.length === 0)
+    return `No run of \`npm run bench -- whole --row ${LONG_ROW}\` is kept.`;
+  const cells = Object.entries(WAYS).flatMap(([way, label]) =>
+    rows
+      .filter((row) => row.way === way)
+      .map((row) => [label, whole(row.rate), whole(row.claim_p99_ms), whole(row.ticket_p99_ms)]),
+  );
+  const head = ['from HTTP to the ticket', 'tickets a second', 'claim p99, ms', 'claim to ticket p99, ms'];
+  return [table(head, cells), originOf(summary, tree)].join('\n\n');
 }
 
 function suites(kept: Kept, tree: string): string {

@@ -11,6 +11,7 @@ import { holds } from './holds.ts';
 import { limits } from './limits.ts';
 import { neighbours } from './neighbours.ts';
 import { paid } from './paid.ts';
+import { processes } from './processes.ts';
 import { quorum } from './quorum.ts';
 import { rebuild } from './rebuild.ts';
 import { retention } from './retention.ts';
@@ -36,4 +37,5 @@ export const SUITES: Record<string, Suite> = {
   retention,
   quorum,
   whole,
+  processes,
 };

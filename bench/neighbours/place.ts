@@ -43,11 +43,14 @@ export type OpenPlace = Omit<Product, 'end'> & {
 /** Two fresh databases with `serve` and `work` beside them. */
 export type Product = Place & { server: Process; worker: Process; end(): Promise<void> };
 
-/** Made ready by `prepare` before the processes start; nothing keeps running where that fails. `settings` are of Postgres. */
+/** `settings` are of Postgres; `processes` how many the server and the worker have each. */
+export type Deployment = { settings?: Record<string, string>; processes?: number };
+
+/** Made ready by `prepare` before the processes start; nothing keeps running where that fails. */
 export async function openProduct(
   version: Version,
   prepare: (place: Place) => Promise<unknown>,
-  settings: Record<string, string> = {},
+  { settings = {}, processes: count = 1 }: Deployment = {},
 ): Promise<Product> {
   const logDir = mkdtempSync(join(tmpdir(), 'sluice-bench-'));
   const world = await openWorld(settings, async () => undefined, version.root);
@@ -73,8 +76,9 @@ export async function openProduct(
     };
     const place: Place = { ...world, port: 0, adminKey: KEYS.adminKey, connect };
     await prepare(place);
-    const server = startProcess(version, place, 'serve', SERVER_READY, logDir);
-    const worker = startProcess(version, place, 'work', WORKER_READY, logDir);
+    const several = count > 1 ? ['--processes', String(count)] : [];
+    const server = startProcess(version, place, ['serve', ...several], SERVER_READY, logDir);
+    const worker = startProcess(version, place, ['work', ...several], WORKER_READY, logDir);
     processes.push(server, worker);
     await Promise.all([server.start(), worker.start()]);
     return { ...place, port: server.port, server, worker, end };
@@ -119,14 +123,14 @@ export async function withPlace<T>(
 function startProcess(
   version: Version,
   { db1Url, db2Url }: Place,
-  command: string,
+  args: string[],
   ready: RegExp,
   logDir: string,
 ): Process {
   return new Process({
-    name: `${command} of ${version.name}`,
+    name: `${args[0]} of ${version.name}`,
     program: join(version.root, 'bin', 'sluice.js'),
-    args: [command],
+    args,
     env: {
       DB1_URL: db1Url,
       DB2_URL: db2Url,

@@ -18,7 +18,7 @@ export function oursOf(version: Version): Way {
 }
 
 async function open(version: Version, settings: Record<string, string> = {}): Promise<OpenWay> {
-  const product = await openProduct(version, (place) => addPool(place, POOL, 0), settings);
+  const product = await openProduct(version, (place) => addPool(place, POOL, 0), { settings });
   const { db1, db2, worker } = product;
   await db1.run(LOOK_BY_INDEX);
   return {
