@@ -134,11 +134,14 @@ test('a hold ends on time while another session holds the slot of one that was d
   );
   const holder = await hold(`select from public.inventory_slots where pool_id = 'locked' for update`);
   const crew = start();
-  assert.ok((await until(async () => (await claimsIn('open', 'expired')) === 1, 5_000)) < 2_000);
-  assert.equal(await claimsIn('locked', 'queued'), 1);
-  await holder.query('rollback');
-  await holder.end();
-  await crew.stop();
+  try {
+    assert.ok((await until(async () => (await claimsIn('open', 'expired')) === 1, 5_000)) < 2_000);
+    assert.equal(await claimsIn('locked', 'queued'), 1);
+  } finally {
+    await holder.query('rollback');
+    await holder.end();
+    await crew.stop();
+  }
   await world.db1.query('update public.claims set end_due = now() where end_as is not null');
   await world.end();
   assert.equal(await claimsIn('locked', 'expired'), 1);
