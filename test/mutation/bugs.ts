@@ -5,6 +5,7 @@ import { CLAIMS } from './planted/claims.ts';
 import { EVENTS } from './planted/events.ts';
 import { OPERATORS } from './planted/operators.ts';
 import { ORDERS } from './planted/orders.ts';
+import { RUNNING } from './planted/running.ts';
 import { WATCHING } from './planted/watching.ts';
 
 export interface Bug {
@@ -21,4 +22,4 @@ export interface Bug {
   readonly finds: string;
 }
 
-export const BUGS: readonly Bug[] = [...CLAIMS, ...EVENTS, ...ORDERS, ...OPERATORS, ...WATCHING];
+export const BUGS: readonly Bug[] = [...CLAIMS, ...EVENTS, ...ORDERS, ...OPERATORS, ...RUNNING, ...WATCHING];
