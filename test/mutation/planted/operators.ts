@@ -24,7 +24,7 @@ export const OPERATORS: readonly Bug[] = [
   },
   {
     name: 'shared-temporary-folder',
-    was: 'handlers in TypeScript were compiled into the shared temporary folder, and what lay there was trusted',
+    was: 'the program trusted compiled code in a shared temporary folder',
     file: 'src/webhook/import_module.ts',
     from: '  const code = await toJavaScript(file, url);\n',
     to:
@@ -176,8 +176,8 @@ export const OPERATORS: readonly Bug[] = [
     name: 'roles-made-again',
     was: 'migrate made roles that were there, for which it needed a superuser',
     file: 'src/migrate/platform/roles.sql',
-    from: "    continue when exists (select from pg_catalog.pg_roles r where r.rolname = split_part(v_role, ' ', 1));\n",
-    to: '',
+    from: 'continue when exists (',
+    to: 'continue when false and exists (',
     test: 'test/stack/adopt.test.ts',
     finds: 'is told what it may not do, and needs a script of a superuser, no more',
   },
