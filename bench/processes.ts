@@ -52,7 +52,16 @@ export const processes: Suite = {
         }
         return {
           settings: await one.db1.settings(),
-          rows: [rowOf(1, samples.map(([first]) => first)), rowOf(2, samples.map(([, second]) => second))],
+          rows: [
+            rowOf(
+              1,
+              samples.map(([first]) => first),
+            ),
+            rowOf(
+              2,
+              samples.map(([, second]) => second),
+            ),
+          ],
           demands: [demandFor(samples)],
         };
       } finally {

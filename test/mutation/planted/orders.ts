@@ -90,8 +90,7 @@ export const ORDERS: readonly Bug[] = [
     was: 'payments of known sessions waited until all lost sessions were found',
     file: `${CORE}/orders/closer.ts`,
     from: 'p_lost: isLost })',
-    to:
-      "p_lost: true }).then((lost) => lost.length > 0 ? lost : db1<CheckoutRow>('take_closing', { p_limit: limit, p_lease_sec: leaseSec, p_lost: isLost }))",
+    to: "p_lost: true }).then((lost) => lost.length > 0 ? lost : db1<CheckoutRow>('take_closing', { p_limit: limit, p_lease_sec: leaseSec, p_lost: isLost }))",
     test: 'test/orders/find_sessions.test.ts',
     finds: 'keep no other session waiting while they are looked for',
   },
@@ -145,8 +144,7 @@ export const ORDERS: readonly Bug[] = [
     was: 'after a restore of DB1 a buyer whose payment had come late got the held seat as well',
     file: 'db1/supabase/migrations/20260224100009_reconcile.sql',
     from: "  perform intake.end_replaced(p_ticket -> 'purchase');",
-    to:
-      "  p_ticket := p_ticket - case p_ticket #>> '{purchase,reason}' when 'late' then 'purchase' else '' end;",
+    to: "  p_ticket := p_ticket - case p_ticket #>> '{purchase,reason}' when 'late' then 'purchase' else '' end;",
     test: 'db1/supabase/tests/order/restored.test.sql',
     finds: 'and is not bought a second time',
   },
@@ -181,8 +179,7 @@ export const ORDERS: readonly Bug[] = [
     name: 'report-lost',
     was: 'reconcile --fix lost its report where the courier failed',
     file: 'src/commands/reconcile.ts',
-    from:
-      'return { handled: [...slots, ...payments.map((one) => unlessDecided(one, false, NOT_SETTLED))], failure };',
+    from: 'return { handled: [...slots, ...payments.map((one) => unlessDecided(one, false, NOT_SETTLED))], failure };',
     to: 'throw failure;',
     test: 'test/orders/reconcile.test.ts',
     finds: 'reports what it did where payments cannot be settled, and fails',
