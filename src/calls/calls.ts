@@ -1,4 +1,4 @@
-// The call-event door on Node: its own connection to DB2, the replay cache, and the order in which they end.
+// The call-event door on Node: its own connections to DB2, the replay cache, and the order in which they end.
 
 import { Gauge, Registry } from 'prom-client';
 import { type CacheState, GuardedReplayCache } from '#core/calls/guarded_cache.ts';

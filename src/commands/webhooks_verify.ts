@@ -1,5 +1,5 @@
 // `sluice webhooks verify`: for the person whose signatures fail at night. Says whether a stored request is valid, and if
-// not why, without showing a secret or a signature that would be.
+// not why, without showing a secret or the signature that would have been valid.
 
 import { readFileSync } from 'node:fs';
 import { JsonError } from '#core/json.ts';

@@ -19,7 +19,7 @@ export interface ShowOptions extends Trial {
   readonly progress: Progress;
 }
 
-/** The outage begins when this share of the seats is claimed: early enough that most of them wait for its end. */
+/** The outage begins when the crowd has this share of the seats that it can get: early enough that most of them wait for its end. */
 const OUTAGE_AT = 0.2;
 const LOOK_EVERY_MS = 20;
 /** A server that restarts is back before; one that was stopped is not worth a crowd that goes on asking for minutes. */
@@ -50,7 +50,7 @@ export async function runShow(given: ShowOptions): Promise<Facts> {
   const isOver = () => burstMs !== undefined;
   const over = new AbortController();
   const looking = watchLedger(db2, tally, AbortSignal.any([signal, over.signal]));
-  const parts = [crowd, drained, makeOutage(options), watchServer(tally, isOver, signal)] as const;
+  const parts = [crowd, drained, makeOutage(options, isOver), watchServer(tally, isOver, signal)] as const;
   for (const part of [...parts, looking]) part.catch((error: unknown) => ending.abort(error));
   await Promise.allSettled(parts);
   over.abort();
@@ -83,11 +83,19 @@ function startPayments({ url, pool, stripeSecret, signal, tally }: ShowOptions):
   return undefined;
 }
 
-async function makeOutage(options: ShowOptions): Promise<Outage | undefined> {
+/** Undefined where none is asked for, or where the crowd is over before it could begin; then the tally says so. */
+async function makeOutage(options: ShowOptions, isOver: () => boolean): Promise<Outage | undefined> {
   const { outage, buyers, seats, tally, signal, progress } = options;
   if (outage === undefined) return undefined;
   const enough = Math.min(buyers, seats) * OUTAGE_AT;
-  while (tally.claims.length < enough) await delay(LOOK_EVERY_MS, undefined, { signal });
+  while (tally.claims.length < enough) {
+    if (isOver()) {
+      tally.noOutage = 'the crowd was over before it had a fifth of the seats that it could get';
+      progress.say(`There was no outage: ${tally.noOutage}.`);
+      return undefined;
+    }
+    await delay(LOOK_EVERY_MS, undefined, { signal });
+  }
   const end = await stopLedger(outage.dir);
   const stoppedAtMs = Date.now();
   try {

@@ -45,6 +45,8 @@ export interface Outcome {
     /** Claims that were made before the ledger was back, and became tickets after that. */
     readonly claims_waiting: number;
   } | null;
+  /** Why an outage that was asked for was not made. */
+  readonly no_outage: string | null;
   readonly payments: {
     readonly events: number;
     readonly deliveries: number;
@@ -97,6 +99,7 @@ export function outcomeOf(
             started_at: new Date(outage.startedAtMs).toISOString(),
             claims_waiting: outage.waited,
           },
+    no_outage: tally.noOutage ?? null,
     payments:
       tally.effects === undefined
         ? null
@@ -150,6 +153,7 @@ export function describe(outcome: Outcome, noPayments: string | undefined): stri
       `${outage.sec} s without the ledger, of which ${outage.asked_sec} were asked for; ` +
         `${number(outage.claims_waiting)} claims waited for it${outcome.ok ? ' and none was lost' : ''}`,
     ]);
+  if (outcome.no_outage !== null) lines.push(['Outage', `none: ${outcome.no_outage}`]);
   const verdict = outcome.ok
     ? `Exactly ${number(outcome.tickets)} tickets for ${number(outcome.tickets)} claims, each once and for the buyer who was told so; ` +
       `${number(outcome.sold_out)} buyers were told "sold out".`

@@ -25,6 +25,8 @@ export interface Tally {
   /** Undefined where payments are left out; then `noPayments` says why. */
   effects: number | undefined;
   noPayments: string | undefined;
+  /** Why an outage that was asked for was not made. */
+  noOutage: string | undefined;
   /** What should not have happened. */
   readonly problems: string[];
 }
@@ -45,6 +47,7 @@ export function newTally(): Tally {
     deliveries: 0,
     effects: undefined,
     noPayments: undefined,
+    noOutage: undefined,
     problems: [],
   };
 }

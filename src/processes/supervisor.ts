@@ -14,6 +14,12 @@ import type { FromMember, ToMember } from './messages.ts';
 import { PART_VARIABLE, type Part, textOfPart } from './part.ts';
 import { type Peer, Switchboard } from './switchboard.ts';
 
+/**
+ * From its first stop order until a member is killed: one that hangs would keep a stop or a restart waiting for ever. A server may take
+ * 13 s to answer what it has under way and to come to rest, and a worker's call that is under way up to 35 s.
+ */
+const STOP_WITHIN_MS = 60_000;
+
 /** One process of the command. */
 export interface Order {
   /** What people call it, such as "server 2". */
@@ -32,6 +38,8 @@ export interface SupervisorOptions {
   readonly orders: readonly Order[];
   readonly limits: LimitSettings;
   readonly log: Log;
+  /** How long a member that is told to stop has; STOP_WITHIN_MS where none is given. */
+  readonly stopWithinMs?: number;
 }
 
 /** The first process ended before it listened, and has said why. */
@@ -64,6 +72,9 @@ interface Child extends Peer {
   hears: boolean;
   /** What it was told, or is when it hears. */
   order: StopOrder | undefined;
+  /** Kills it where it has not ended in time after its first order. */
+  deadline: NodeJS.Timeout | undefined;
+  readonly startDeadline: () => NodeJS.Timeout;
   readonly reached: Set<Stage>;
   /** Resolves with its exit code; 1 where a signal ended it. */
   readonly exited: Promise<number>;
@@ -204,7 +215,8 @@ export class Supervisor {
     );
     const child: Child = {
       ...{ worker, exited, startedMs: performance.now(), reached: new Set<Stage>() },
-      ...{ hears: false, order: undefined },
+      ...{ hears: false, order: undefined, deadline: undefined },
+      startDeadline: () => this.#startDeadline(order, worker),
       send: (message: ToMember) => {
         // A channel that has just broken is that of a child that has just ended.
         if (worker.isConnected()) worker.send(message, () => undefined);
@@ -215,11 +227,22 @@ export class Supervisor {
     worker.on('message', (message: FromMember) => this.#hear(seat, child, message));
     worker.on('error', (cause) => this.#options.log.warn('a process', { member: order.name, cause }));
     void exited.then(() => {
+      clearTimeout(child.deadline);
       this.#switchboard.remove(child);
       this.#connections.drop(worker);
       if (seat.child === child) seat.child = undefined;
     });
     return child;
+  }
+
+  /** What it holds comes back by itself, as leases run out. While it lives, it keeps this process alive: the timer need not. */
+  #startDeadline({ name }: Order, { process: child }: Worker): NodeJS.Timeout {
+    const { log, stopWithinMs = STOP_WITHIN_MS } = this.#options;
+    return setTimeout(() => {
+      const fields = { member: name, pid: child.pid, after_ms: stopWithinMs };
+      log.warn('a process did not end in time, and is killed', fields);
+      child.kill('SIGKILL');
+    }, stopWithinMs).unref();
   }
 
   #hear({ stages }: Seat, child: Child, message: FromMember): void {
@@ -249,8 +272,9 @@ export class Supervisor {
   }
 }
 
-/** One that still loads is told when it hears. */
+/** One that still loads is told when it hears. It goes by the first order it hears, so a second one gives it no more time. */
 function stop(child: Child, order: StopOrder): void {
   child.order = order;
+  child.deadline ??= child.startDeadline();
   if (child.hears) child.send({ kind: 'stop', ...order });
 }

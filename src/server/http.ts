@@ -28,9 +28,6 @@ const MAX_HEADER_BYTES = 16 * 1024;
 const BACKLOG_CONNECTIONS = 4096;
 /** How long we go on reading after refusing a request early, so that the refusal arrives before the reset. */
 const LINGER_MS = 1_000;
-/** How long stop() waits for requests that are still being sent. */
-const STOP_GRACE_MS = 5_000;
-
 export interface Timeouts {
   headersMs: number;
   /** Headers and body together. */
@@ -39,8 +36,16 @@ export interface Timeouts {
   checkMs: number;
   /** For how long a body may come more slowly than the least rate. */
   slowMs: number;
+  /** How long close() waits for requests that are still being sent. */
+  graceMs: number;
+  /** How long it waits for answers that are being made. */
+  answerMs: number;
 }
-const TIMEOUTS: Timeouts = { headersMs: 10_000, requestMs: 15_000, checkMs: 1_000, slowMs: 5_000 };
+const TIMEOUTS: Timeouts = {
+  ...{ headersMs: 10_000, requestMs: 15_000, checkMs: 1_000, slowMs: 5_000 },
+  // A provider waits ten seconds for an inline effect; no other request may take as long.
+  ...{ graceMs: 5_000, answerMs: 12_000 },
+};
 
 const TOO_LARGE = new HttpError('too_large');
 /** HTTP/1.1 demands the header, once (RFC 9112, 3.2): with two of them a proxy may have gone by the other one. */
@@ -61,6 +66,9 @@ export class HttpServer {
   readonly #pipelines = new Pipelines();
   readonly #streams: Streams;
   readonly #shortWay: ShortWay;
+  /** Connections that node:http has. */
+  readonly #handedOver = new Set<Socket>();
+  readonly #timeouts: Timeouts;
   #requests = 0;
   #draining = false;
   readonly #refusedSockets = new WeakSet<object>();
@@ -77,6 +85,7 @@ export class HttpServer {
     this.#admission = admission;
     this.#streams = streams;
     const timeouts = { ...TIMEOUTS, ...given };
+    this.#timeouts = timeouts;
     const listener = {
       onBody: (exchange: Exchange, body: Uint8Array) => this.#handle(exchange, body),
       onRefused: (exchange: Exchange, error: HttpError) => this.#refuseEarly(exchange, error),
@@ -121,7 +130,11 @@ export class HttpServer {
       isDraining: () => this.#draining,
       requestIdOf: (given) => this.#requestIdOf(given),
       tell: (...answered) => this.#tell(...answered),
-      handOver: (socket) => toNode.call(server, socket),
+      handOver: (socket) => {
+        this.#handedOver.add(socket);
+        socket.once('close', () => this.#handedOver.delete(socket));
+        toNode.call(server, socket);
+      },
       onSilence: (socket) => this.#onClientError(SILENCE, socket),
     });
     server.removeAllListeners('connection');
@@ -146,24 +159,29 @@ export class HttpServer {
 
   /**
    * Takes no new connection, ends streams, tells open connections to close with their next answer, and resolves when the
-   * last one is closed. Connections that are still sending, or never sent anything, get a grace period.
+   * last one is closed. Connections that are still sending, or never sent anything, get a grace period; a request that is whole
+   * is answered first.
    * Idle connections are closed at once, or after `restMs`: then a client whose next request is on its way has its answer.
    */
   close(restMs = 0): Promise<void> {
     this.#draining = true;
     this.#streams.end();
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        this.#server.closeAllConnections();
-        this.#shortWay.closeAll();
-      }, restMs + STOP_GRACE_MS);
+      const { graceMs, answerMs } = this.#timeouts;
+      const closing = [
+        setTimeout(() => this.#closeUnasked(), restMs + graceMs),
+        setTimeout(() => {
+          this.#server.closeAllConnections();
+          this.#shortWay.closeAll();
+        }, restMs + answerMs),
+      ];
       const closeIdle = (): void => {
         this.#server.closeIdleConnections();
         this.#shortWay.closeIdle();
       };
       const resting = restMs > 0 && setTimeout(closeIdle, restMs);
       const onClosed = (error?: Error): void => {
-        clearTimeout(timer);
+        for (const timer of closing) clearTimeout(timer);
         if (resting) clearTimeout(resting);
         this.#bodies.stop();
         this.#shortWay.stop();
@@ -177,6 +195,12 @@ export class HttpServer {
         this.#shortWay.closeIdle();
       }
     });
+  }
+
+  /** The connections on which no answer is being made. */
+  #closeUnasked(): void {
+    for (const socket of this.#handedOver) if (unanswered(socket) === undefined) socket.destroy();
+    this.#shortWay.closeUnasked();
   }
 
   #onRequest(request: IncomingMessage, response: ServerResponse): void {
@@ -234,18 +258,17 @@ export class HttpServer {
       requestId,
       peer: request.socket.remoteAddress,
     };
-    // Router.handle answers every failure itself; only a failure to send ends up here.
-    this.#router.handle(match, asked).then(
-      (answer) => {
+    // Router.handle answers every failure itself: what fails here is the writing of an answer.
+    this.#router
+      .handle(match, asked)
+      .then((answer) => {
         budget.leave(body.length);
         this.#send(exchange, answer);
-      },
-      (error) => {
-        budget.leave(body.length);
-        this.#log.error('answer failed', { request_id: requestId, method, path, cause: error });
+      })
+      .catch((cause) => {
+        this.#log.error('answer failed', { request_id: requestId, method, path, cause });
         response.destroy();
-      },
-    );
+      });
   }
 
   #send(exchange: Exchange, answer: HttpResponse): void {
@@ -295,7 +318,7 @@ export class HttpServer {
     }
     const earlier = unanswered(socket);
     if (earlier !== undefined) {
-      // It is whole and may have taken effect: it gets its answer, as the last one on this connection.
+      // It may have taken effect: it gets its answer, which no other may overtake, as the last one on this connection.
       if (earlier.headersSent) socket.destroySoon();
       else earlier.shouldKeepAlive = false;
       return;
@@ -332,7 +355,7 @@ function countHosts(rawHeaders: readonly string[]): number {
   return hosts;
 }
 
-/** An earlier, complete request on this connection that still waits for its answer: another answer must not overtake it. */
+/** A complete request of this connection that still waits for its answer. */
 function unanswered(socket: Socket): ServerResponse | undefined {
   const { _httpMessage: current } = socket as Socket & { _httpMessage?: ServerResponse | null };
   return current != null && (current.headersSent || current.req.complete) ? current : undefined;

@@ -59,6 +59,11 @@ export class ShortWay {
     for (const line of this.#lines) if (line.isIdle) line.end();
   }
 
+  /** All but those whose answer is being made. */
+  closeUnasked(): void {
+    for (const line of this.#lines) if (!line.isUnderWay) line.close();
+  }
+
   closeAll(): void {
     for (const line of this.#lines) line.close();
   }
@@ -93,6 +98,10 @@ class Line {
     socket.on('data', this.#onData).on('end', this.#onEnd).on('close', this.#leave);
     // It stays: a connection that breaks closes, and without a listener its error would end the process.
     socket.on('error', ignore);
+  }
+
+  get isUnderWay(): boolean {
+    return this.#isUnderWay;
   }
 
   get isIdle(): boolean {
@@ -180,18 +189,17 @@ class Line {
       requestId,
       peer: this.#peer,
     };
-    // Router.handle answers every failure itself; only a failure to send ends up here.
-    router.handle(isIn ? match : TOO_MANY, request).then(
-      (answer) => {
+    // Router.handle answers every failure itself: what fails here is the writing of an answer.
+    router
+      .handle(isIn ? match : TOO_MANY, request)
+      .then((answer) => {
         budget.leave(held);
         this.#answer(answer, path, requestId, isKept);
-      },
-      (error) => {
-        budget.leave(held);
-        this.#ports.log.error('answer failed', { request_id: requestId, method: POST, path, cause: error });
+      })
+      .catch((cause) => {
+        this.#ports.log.error('answer failed', { request_id: requestId, method: POST, path, cause });
         this.close();
-      },
-    );
+      });
     return true;
   }
 
@@ -209,8 +217,10 @@ class Line {
     const early = this.#early;
     if (early === undefined) return;
     this.#early = undefined;
-    this.#socket.resume();
     this.#onData(early);
+    // Not before. Where node:http has the connection now and pauses it, its handle would be read on, past what waits in the stream: a
+    // part of a body that came later was then taken for a request.
+    this.#socket.resume();
   }
 }
 

@@ -1,6 +1,6 @@
 // The file of an export, as JSON lines: a header; for each table a line with its columns and then a line per row, every
 // value as the text that Postgres reads back; the sequences of each database; and at the end the counts with a checksum over
-// everything before, so that a cut or changed file is found before a database is.
+// everything before, so that a cut or changed file is noticed before any database is changed.
 
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';

@@ -91,6 +91,15 @@ test('a message of an unknown pool is a dead letter and gets no other pool’s r
   assert.equal(world.endOf(good)?.verdict, 'committed');
 });
 
+test('a rule that changes counts for the next messages of its pool', async () => {
+  const world = new World();
+  world.send(payload(1), { attempts: 1 });
+  assert.deepEqual((await world.step()).outcomes, { committed: 1 });
+  world.pools.set('pool', poolConfig('pool', { max_retries: 1 }));
+  world.send(payload(2), { attempts: 1 });
+  assert.deepEqual((await world.step()).outcomes, { dead_letter: 1 });
+});
+
 test('a message is tried until its attempts reach max_retries, and then dies with its last error', async () => {
   const world = new World();
   world.pools.set('pool', poolConfig('pool', { max_retries: 3 }));

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { runCommand } from '../../src/commands/grammar.ts';
 import { command as webhooks } from '../../src/commands/webhooks.ts';
-import { DOCUMENTED, readPage, readSample } from './docs.ts';
+import { DOCUMENTED, readPage, readSample, sectionOf } from './docs.ts';
 
 /** What `sluice webhooks verify … --json` answers to the page's own command, with this body. */
 async function verify(command: string[], body: string) {
@@ -46,6 +46,28 @@ describe('the sample of the page about', () => {
       );
       const changed = await verify(command, body.replace('docs', 'd0cs'));
       assert.deepEqual([changed.code, changed.report.reason], [1, 'bad_signature']);
+    });
+  }
+});
+
+describe('the contract on the page about', () => {
+  for (const provider of DOCUMENTED) {
+    it(`${provider} says what is signed, which id an event has, what happens once and what comes again`, () => {
+      const page = readPage(`integrations/${provider}.md`);
+      const { body, command } = readSample(provider);
+      const words: Record<string, RegExp[]> = {
+        'What is signed': [/\bHMAC-SHA(1|256)\b/],
+        'Event id': [/\bid\b/],
+        Idempotency: [/\*\*Towards us\.\*\* \S/, /\*\*Towards [A-Z]\w+\.\*\* \S/, /event\.idempotencyKey/],
+        Retries: [/\b(deliver|tries|retr)/, /\bour own workers\b/i],
+        Sample: [/^```(json|text)$/m],
+      };
+      for (const [heading, needed] of Object.entries(words))
+        for (const word of needed) assert.match(sectionOf(page, heading), word, `${provider}.md, ${heading}`);
+      // The headers that the sample is sent with.
+      for (const [, name = ''] of command.join('\n').matchAll(/^(X-[\w-]+|Stripe-Signature): /gm))
+        assert.ok(sectionOf(page, 'What is signed').includes(`\`${name}`), `${provider}.md names ${name}`);
+      assert.ok(sectionOf(page, 'Sample').includes(body));
     });
   }
 });

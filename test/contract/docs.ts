@@ -26,6 +26,11 @@ export function blocksOf(page: string, language: string): string[] {
   );
 }
 
+/** The text below a heading of the second level, up to the next one. */
+export function sectionOf(page: string, heading: string): string {
+  return page.split(/^## /m).find((part) => part.startsWith(`${heading}\n`)) ?? '';
+}
+
 export function readSample(provider: string): DocSample {
   const page = readPage(`integrations/${provider}.md`);
   const [body] = [...blocksOf(page, 'json'), ...blocksOf(page, 'text')];

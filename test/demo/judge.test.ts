@@ -1,27 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Claim } from '#client/index.ts';
-import type { Database } from '../../src/db/database.ts';
 import { watchEffects, watchTickets } from '../../src/demo/ledger.ts';
 import { PRICE } from '../../src/demo/payments.ts';
 import { Meter } from '../../src/demo/progress.ts';
 import { newTally } from '../../src/demo/tally.ts';
-import { claimOf } from './support.ts';
-
-const ticketOf = ({ resource_id, claim_id, user_id }: Claim) => ({ slot_id: resource_id, claim_id, user_id });
-
-/** A ledger that has these rows, whatever it is asked; each list is one answer, the last one stays. */
-function ledgerWith(...answers: (unknown[] | Error)[]): Database {
-  return {
-    async call<Row>() {
-      const answer = answers.length > 1 ? answers.shift() : answers[0];
-      if (answer instanceof Error) throw answer;
-      return (answer ?? []) as Row[];
-    },
-    transact: () => Promise.reject(new Error('not asked')),
-    end: async () => undefined,
-  };
-}
+import { claimOf, ledgerWith, ticketOf } from './support.ts';
 
 const never = new AbortController().signal;
 

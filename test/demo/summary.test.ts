@@ -34,6 +34,12 @@ suite('the summary of the demo', () => {
     assert.equal(outcome(1, 5_000).load.share, 1);
   });
 
+  it('says nothing of an outage that was not asked for', () => {
+    const { outage, no_outage } = outcome(1, 1);
+    assert.deepEqual([outage, no_outage], [null, null]);
+    assert.doesNotMatch(describe(outcome(1, 1), undefined), /Outage/);
+  });
+
   it('says both to people', () => {
     const text = describe(outcome(2, 2_500), undefined);
     assert.match(text, /Buyers +4,000 in 2 s \(2,000\/s, 1,000\/s for each of 2 cores\)/);

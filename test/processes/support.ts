@@ -49,11 +49,15 @@ export async function serve(env: Record<string, string>, ...args: string[]): Pro
   return { ...one, url };
 }
 
-/** SIGTERM, and its end with 0. */
+/** What a supervisor says of a member that it has to kill. */
+export const LATE = 'a process did not end in time, and is killed';
+
+/** SIGTERM, and its end with 0, to which all of its processes came by themselves. */
 export async function stop({ child, ended }: Sluice): Promise<void> {
   child.kill('SIGTERM');
   const { code, stderr } = await ended;
   assert.equal(code, 0, stderr);
+  assert.ok(!stderr.includes(LATE), stderr);
 }
 
 /** The processes that a command has started. */

@@ -108,8 +108,8 @@ describe('sluice work --processes 2', () => {
     await stop(workers);
   });
 
-  // A stop that is lost would be waited for without an end.
-  it('is restarted and stopped while a process still loads', { timeout: 60_000 }, async () => {
+  // Of a stop that is lost the supervisor makes an end by SIGKILL, which `stop` does not let pass.
+  it('is restarted and stopped while a process still loads', { timeout: 90_000 }, async () => {
     const workers = await work({}, '--processes', '2');
     const killOne = async (): Promise<void> => {
       const [victim = 0] = membersOf(workers);

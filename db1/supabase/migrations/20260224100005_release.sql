@@ -601,12 +601,13 @@ begin
 end
 $$;
 
--- How many slots of a large pool were free, and where its mark stood, when they were last counted, and when they are to be
--- counted again. Lost in a crash, and then counted anew.
+-- How many slots of a large pool were free, where its mark stood and how many slots it had in all, when they were last counted,
+-- and when they are to be counted again. Lost in a crash, and then counted anew.
 create unlogged table intake.free_counts (
   pool_id text primary key,
   free bigint not null,
   low_order bigint not null,
+  slots bigint not null,
   due_at timestamptz not null
 );
 
@@ -625,16 +626,20 @@ language sql immutable set search_path = '' as $$
 $$;
 
 -- Promise: how many slots of the pool are free. Up to p_look_at it looks at each, which is exact; beyond that it counts as seldom
--- as intake.next_count says, and in between follows the pool's mark: servers ask every two seconds, watched or not, and three
--- million slots take about half a second.
--- Second call: the same. Locks: the pool's row of free_counts, when counting.
+-- as intake.next_count says: servers ask every two seconds, watched or not, and three million slots take about half a second.
+-- In between it estimates: from the last count it takes away what the pool's mark has passed since, and adds the difference of
+-- the pool's total (intake.pool_totals) since. A withdrawn slot that the mark has passed since, or that was not free at the
+-- count, is taken away once too often until the next count. The answer is never below the p_look_at + 1 slots that it has seen.
+-- It can exceed the capacity that the caller shows, which the caller may have read earlier, so the caller bounds it.
+-- Second call: the same, until the next count. Locks: the pool's row of free_counts, when counting. A session that adds or
+-- withdraws slots takes no lock for this: its change of the total is all that the estimate needs.
 create function intake.free_slots(p_pool_id text, p_low_order bigint, p_look_at int) returns bigint
 language plpgsql set search_path = ''
 set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   v_began constant timestamptz := clock_timestamp();
   v_free bigint;
-  v_last intake.free_counts;
+  v_estimate bigint;
 begin
   select count(*) into v_free
   from (
@@ -645,24 +650,31 @@ begin
   if v_free <= p_look_at then
     return v_free;
   end if;
-  select f.* into v_last from intake.free_counts f where f.pool_id = p_pool_id;
-  if v_last.due_at > v_began then
-    return greatest(v_free, v_last.free - greatest(0, p_low_order - v_last.low_order));
+  select f.free - greatest(0, p_low_order - f.low_order) + coalesce(t.slots, 0) - f.slots into v_estimate
+  from intake.free_counts f
+  left join intake.pool_totals t on t.pool_id = f.pool_id
+  where f.pool_id = p_pool_id and f.due_at > v_began;
+  if found then
+    return greatest(v_free, v_estimate);
   end if;
-  insert into intake.free_counts as f (pool_id, free, low_order, due_at)
-  select p_pool_id, count(*), p_low_order, intake.next_count(v_began, clock_timestamp())
+  -- One statement, so that the count and the total are of the same moment.
+  insert into intake.free_counts as f (pool_id, free, low_order, slots, due_at)
+  select
+    p_pool_id, count(*), p_low_order,
+    coalesce((select t.slots from intake.pool_totals t where t.pool_id = p_pool_id), 0),
+    intake.next_count(v_began, clock_timestamp())
   from public.inventory_slots s
   where s.pool_id = p_pool_id and s.status = 'AVAILABLE' and s.sale_order >= p_low_order
   on conflict (pool_id) do update set
-    free = excluded.free, low_order = excluded.low_order, due_at = excluded.due_at
+    free = excluded.free, low_order = excluded.low_order, slots = excluded.slots, due_at = excluded.due_at
   returning f.free into v_free;
   return v_free;
 end
 $$;
 
 -- Promise: what a buyer may know of a pool: open, not_open, closed or sold_out, and how many slots are left, exact up to
--- 2000; details is what public.pool_details says. No row for an unknown pool. Second call: the same. Locks: those of
--- free_slots, or of a rebuild.
+-- 2000 and never more than the capacity; details is what public.pool_details says. No row for an unknown pool.
+-- Second call: the same. Locks: those of free_slots, or of a rebuild.
 -- Definer: as get_claim. A server calls this once a second for each pool that a page shows, so a large pool is counted
 -- seldom (intake.free_slots).
 create function public.pool_status(p_pool_id text)
@@ -688,16 +700,18 @@ begin
       when v_pool.gate is null and free.slots = 0 then 'sold_out'
       else coalesce(v_pool.gate, 'open')
     end,
-    coalesce(t.slots, 0), free.slots, c.opens_at, c.closes_at, c.max_per_user, c.hold_sec,
+    coalesce(free.total, 0), free.slots, c.opens_at, c.closes_at, c.max_per_user, c.hold_sec,
     coalesce(c.require_auth, false), coalesce(c.allow_guests, false), c.max_per_address, c.challenge_difficulty,
     coalesce(c.confirm_by, 'auto'), c.price, c.currency, coalesce(c.max_quantity, 1), public.pool_details(p_pool_id)
   from (
     select case
       when v_pool.low_order is null then 0
-      else intake.free_slots(p_pool_id, v_pool.low_order, c_look_at)
-    end as slots
+      -- The total is read before: slots that were added since are not in it.
+      else least(coalesce(t.slots, 0), intake.free_slots(p_pool_id, v_pool.low_order, c_look_at))
+    end as slots, t.slots as total
+    from (values (p_pool_id)) p (pool_id)
+    left join intake.pool_totals t on t.pool_id = p.pool_id
   ) free
-  left join intake.pool_totals t on t.pool_id = p_pool_id
   left join public.engine_config c on c.pool_id = p_pool_id;
 end
 $$;

@@ -1,5 +1,5 @@
--- CONSOLE: what operators watch and change. Watching must not cost the doors anything, so nothing here counts a table that
--- may be large more than once in 10 seconds, or for more than a hundredth of the time, unless the last count is a minute old
+-- CONSOLE: what operators watch and change. Watching must not cost the doors anything, so a table that may be
+-- large is counted at most every 10 seconds. After a long count the pause is a hundred times its length, but at most a minute
 -- (intake.next_count). Between two counts, numbers are estimates.
 
 -- Promise: how many rows a table has, as the statistics know it. Second call: the same or newer. Locks: none.
@@ -105,9 +105,10 @@ end
 $$;
 
 -- Promise: the slots of up to p_limit pools, those for sale first, or of the one that is named: capacity exact, free as
--- intake.free_slots, reserved from the orders that wait for their payment (intake.held_slots), the pools of the oldest messages of each lane (intake.messages_by_pool) and of the oldest
--- dead letters (exact up to 1000 each), consumed what is left, waiting its messages on the queue. A pool whose cache is lost has nulls until a claim rebuilds it: watching does not. Second call: the same.
--- Locks: those of free_slots and held_slots.
+-- intake.free_slots and at most the capacity, reserved from the orders that wait for their payment (intake.held_slots), the pools of
+-- the oldest messages of each lane (intake.messages_by_pool) and of the oldest dead letters (exact up to 1000 each), and never below
+-- 0, consumed what is left, waiting its messages on the queue. A pool whose cache is lost has nulls until a claim rebuilds it:
+-- watching does not. Second call: the same. Locks: those of free_slots and held_slots.
 create function intake.pool_levels(p_dlq_depth bigint, p_limit int, p_pool_id text default null)
 returns table (pool_id text, capacity bigint, available bigint, reserved bigint, consumed bigint, waiting bigint)
 language plpgsql set search_path = ''
@@ -132,7 +133,8 @@ begin
     select coalesce(c.pool_id, t.pool_id) as pool_id, coalesce(t.slots, 0) as slots, m.low_order,
       case
         when coalesce(t.slots, 0) = 0 or m.sold_out then 0
-        when m.pool_id is not null then intake.free_slots(m.pool_id, m.low_order, v_look_at)
+        -- Slots that were added since the total was read are not in it.
+        when m.pool_id is not null then least(t.slots, intake.free_slots(m.pool_id, m.low_order, v_look_at))
       end as free
     from public.engine_config c
     full join intake.pool_totals t on t.pool_id = c.pool_id

@@ -5,9 +5,9 @@
 -- is committed instead.
 
 -- Promise: those of the claims whose pools commit by a hook or a function of their own, where no tombstone can refuse a late
--- commit, are not looked at before a worker that may have the message is through: its lease, then the deadline of its call.
--- These are dead letters that an operator discards, and claims whose pools began to commit so since they were to end. The
--- message is hidden from all workers first. A worker that stalls for longer than both can still commit.
+-- commit, are not looked at before a call that a worker may have under way is over: of a dead letter that an operator discards its deadline
+-- after it became one; of a claim whose pool began to commit so since it was to end the worker's lease, then the deadline, and its
+-- message is hidden from all workers first. A worker that stalls for longer can still commit.
 -- Second call: waits for nothing more. Locks: messages, without waiting: a locked one is looked at again in a second; claims
 -- (held by the caller).
 create function intake.wait_out(p_claim_ids uuid[]) returns void

@@ -1,6 +1,6 @@
 -- SAMPLES: what the console remembers of this database, watched or not. Servers take a sample every two seconds, one for all of
--- them: the two seconds are the key. Nothing here counts a table that may be large, and no table that is written for a claim has an
--- index for it. DB2 has the same with its own numbers.
+-- them: the two seconds are the key. Nothing here counts a table that may be large, and no table that a claim writes has an
+-- index only for samples. DB2 has the same with its own numbers.
 
 -- Every two seconds, for an hour: one look each (audit.look).
 create table audit.samples (

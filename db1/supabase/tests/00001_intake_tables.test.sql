@@ -1,6 +1,6 @@
 -- Extensions, types, tables and queues of the intake.
 begin;
-select plan(34);
+select plan(35);
 
 select has_extension('pgmq', 'pgmq is there');
 select has_extension('pg_cron', 'pg_cron is there');
@@ -23,6 +23,10 @@ select has_column('public', 'inventory_slots', 'status', 'a slot has a status');
 select has_column('public', 'inventory_slots', 'locked_by', 'a slot says who holds it');
 select has_column('public', 'inventory_slots', 'locked_at', 'a slot says since when it is held');
 select col_is_pk('public', 'inventory_slots', 'id', 'the id is the primary key of a slot');
+select is(
+  (select count(*)::int from pg_index where indrelid = 'public.inventory_slots'::regclass and indisunique), 1,
+  'the primary key is the only unique rule of a slot'
+);
 select has_index(
   'public', 'inventory_slots', 'idx_available_slots', array['pool_id', 'sale_order'],
   'idx_available_slots finds the slots of a pool in the order of sale'

@@ -214,4 +214,22 @@ export const CLAIMS: readonly Bug[] = [
     test: 'test/bridge/hook_request.test.ts',
     finds: 'a first claim of a slot is known by the slot, a later one by both, a message by hand by its slot',
   },
+  {
+    name: 'left-after-withdrawal',
+    was: 'for up to a minute more slots of a large pool were left than it had, when slots were withdrawn after the count',
+    file: 'db1/supabase/migrations/20260224100005_release.sql',
+    from: ' + coalesce(t.slots, 0) - f.slots into v_estimate',
+    to: ' into v_estimate',
+    test: 'db1/supabase/tests/pool/slots_come_and_go.test.sql',
+    finds: 'slots that are withdrawn after the count are not left',
+  },
+  {
+    name: 'fewer-than-none-reserved',
+    was: 'operators saw a negative number of reserved slots in a large pool whose count was old',
+    file: 'db1/supabase/migrations/20260224100012_console.sql',
+    from: 'then least(t.slots, intake.free_slots(m.pool_id, m.low_order, v_look_at))',
+    to: 'then intake.free_slots(m.pool_id, m.low_order, v_look_at)',
+    test: 'db1/supabase/tests/pool/slots_come_and_go.test.sql',
+    finds: 'and never are fewer than none reserved',
+  },
 ];

@@ -139,4 +139,22 @@ export const WATCHING: readonly Bug[] = [
     test: 'test/console/browser/causes.test.ts',
     finds: 'is a bug of a handler: the overview names the handler, and its issue the error',
   },
+  {
+    name: 'impatient-demo',
+    was: 'the demo said of a healthy system with thousands of seats left that -50 seats were gone',
+    file: 'src/demo/judge.ts',
+    from: 'available > COUNTED_EXACTLY ? POOL_COUNT_MS : POOL_NEWS_MS',
+    to: 'POOL_NEWS_MS',
+    test: 'test/demo/seats_left.test.ts',
+    finds: 'and waits for a count of thousands that is up to a minute old',
+  },
+  {
+    name: 'outage-that-never-begins',
+    was: 'a demo with an outage never ended where fewer than a fifth of the seats were claimed',
+    file: 'src/demo/show.ts',
+    from: '    if (isOver()) {',
+    to: '    if (signal.aborted) {',
+    test: 'test/demo/no_outage.test.ts',
+    finds: 'ends and says that there was no outage, where the crowd is over before a fifth is claimed',
+  },
 ];

@@ -1,6 +1,6 @@
 -- process_events: effect and mark together; who fails takes nothing of the others with it.
 begin;
-select plan(29);
+select plan(30);
 
 select webhook.add_endpoint('shop', 'shop', '{A}', 'queued', '{"max_attempts": 2, "backoff_cap_sec": 3}', 'ann');
 insert into public.webhook_handlers (provider, event_type, kind, name) values
@@ -200,6 +200,11 @@ select results_eq(
   $$ select extract(epoch from webhook.backoff(n, 3600)) between b * 0.8 and b * 1.2
      from (values (4, 60), (5, 120), (6, 240), (9, 1920), (10, 3600), (2000000000, 3600)) as t (n, b) $$,
   $$ select true from generate_series(1, 6) $$, 'with a cap above a minute the wait goes on doubling up to it'
+);
+select results_eq(
+  $$ select extract(epoch from webhook.backoff(n, (webhook.default_limits()).backoff_cap_sec)) between b * 0.8 and b * 1.2
+     from (values (1, 2), (2, 5), (3, 15), (4, 60)) as t (n, b) $$,
+  $$ select true from generate_series(1, 4) $$, 'an endpoint that says nothing else waits 2, 5, 15 and 60 seconds'
 );
 
 create function tests.many(p_event public.webhook_events)
