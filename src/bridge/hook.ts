@@ -2,8 +2,13 @@
 // between check and call gains nothing; redirects are not followed.
 
 import { lookup as resolve } from 'node:dns';
-import { type ClientRequest, request as httpRequest, type RequestOptions } from 'node:http';
-import { request as httpsRequest } from 'node:https';
+import {
+  type ClientRequest,
+  Agent as HttpAgent,
+  request as httpRequest,
+  type RequestOptions,
+} from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { isRefusedAddress, refusalOfUrl } from '#core/bridge/address.ts';
 import { headersOf, type SignHook } from '#core/bridge/hook_request.ts';
@@ -13,6 +18,15 @@ import { textOf } from '#core/text.ts';
 
 /** A hook that takes longer is down, as far as a queue is concerned. */
 const TIMEOUT_MS = 10_000;
+/** As the agents that Node makes itself: an idle connection stays open for so long. */
+const IDLE_MS = 5_000;
+
+const agents = () => {
+  const options = { keepAlive: true, timeout: IDLE_MS };
+  return { http: new HttpAgent(options), https: new HttpsAgent(options) };
+};
+/** Each has connections of its own: one that was made to an allowed host may lead to a private address, and outlives the permission. */
+const [GUARDED, ALLOWED] = [agents(), agents()];
 
 /** Without `sign` the calls are not signed. */
 export function createHook(sign?: SignHook): Hook {
@@ -57,8 +71,10 @@ export function postGuarded({
   if (refusal !== undefined) return Promise.reject(new Unreachable(`${what} is ${refusal}`));
   const url = new URL(target);
   const isAllowed = allowed.has(url.host) || allowed.has(url.hostname);
+  const { http, https } = isAllowed ? ALLOWED : GUARDED;
   return send(url, body, {
     method: 'POST',
+    agent: url.protocol === 'https:' ? https : http,
     headers: { ...headers, 'content-length': Buffer.byteLength(body) },
     signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
     ...(!isAllowed && { lookup: publicAddressOnly }),

@@ -25,7 +25,7 @@ export function notFoundPage(
   return ({ method, path, headers }) => {
     const isBrowser = String(headers.accept ?? '').includes('text/html');
     if (!isBrowser || (method !== 'GET' && method !== 'HEAD')) return undefined;
-    const without = path.replace(/\/+$/, '');
+    const without = withoutSlashes(path);
     // Only to a page that is ours: any other path that begins with slashes could lead to another host.
     if (without !== path && without !== '' && router.find('GET', without).refusal === undefined)
       return {
@@ -39,4 +39,11 @@ export function notFoundPage(
       body: PAGE,
     };
   };
+}
+
+/** Without those at its end. A regular expression would try each slash of a long row anew: 16,000 of them took a third of a second. */
+function withoutSlashes(path: string): string {
+  let end = path.length;
+  while (path[end - 1] === '/') end--;
+  return path.slice(0, end);
 }

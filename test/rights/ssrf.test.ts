@@ -164,6 +164,22 @@ describe('a hook does not lead inside', () => {
     assert.equal(seen.at(-1), `hooks.example.com:${port} /named`);
   });
 
+  test('on Node a host that is allowed no longer is not called by a connection from before', async () => {
+    await withDns(
+      () => ['127.0.0.1'],
+      async () => {
+        const url = `http://once.example.com:${port}/once`;
+        assert.equal(await createHook().post(callTo(url, ['once.example.com'])), 201);
+        await assert.rejects(createHook().post(callTo(url)), /private or special/);
+      },
+    );
+    assert.deepEqual(
+      seen.filter((line) => line.endsWith('/once')),
+      [`once.example.com:${port} /once`],
+    );
+    seen.length = 0;
+  });
+
   test('a host that is allowed by name is stored, and no other', async () => {
     const store = `insert into public.engine_config (pool_id, commit_webhook_url) values ('allowed', $1)`;
     await session.rows(`select public.allow_hook_host('127.0.0.1:9000', 'olga')`);

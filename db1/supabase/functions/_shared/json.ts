@@ -217,7 +217,14 @@ function decimal(literal: string): string {
   const [mantissa = '', exponent = '0'] = literal.replace(/^-/, '').toLowerCase().split('e');
   const [whole = '', fraction = ''] = mantissa.split('.');
   const digits = (whole + fraction).replace(/^0+/, '');
-  const significant = digits.replace(/0+$/, '');
-  if (significant === '') return '0';
-  return `${significant}e${Number(exponent) - fraction.length + (digits.length - significant.length)}`;
+  const end = significantEnd(digits);
+  if (end === 0) return '0';
+  return `${digits.slice(0, end)}e${Number(exponent) - fraction.length + (digits.length - end)}`;
+}
+
+/** Where the zeros at the end begin. A regular expression would try each of a long row anew: 64 KB of them took two seconds. */
+function significantEnd(digits: string): number {
+  let end = digits.length;
+  while (digits[end - 1] === '0') end--;
+  return end;
 }

@@ -33,7 +33,9 @@ function withOldQuery(url: string): string {
   if (at < 0 || at === url.length - 1) return url;
   const values = new Map<string, string[]>();
   for (const [name, value] of new URLSearchParams(url.slice(at + 1))) {
-    values.set(name, [...(values.get(name) ?? []), value]);
+    const known = values.get(name);
+    if (known === undefined) values.set(name, [value]);
+    else known.push(value);
   }
   const pairs = [...values].flatMap(([name, list]) =>
     list.map((value) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`),
