@@ -51,6 +51,7 @@ export function openInbox(
         copyDoors(
           (name, args) => ledger.call(`webhook.${name}`, args),
           opened.map(({ call }) => call),
+          log,
         ),
       )
     : undefined;

@@ -39,7 +39,13 @@ function memoryCell(name: string) {
     },
     copiedDoor: (_kind, door) =>
       answer({ door: door === 'known' ? ({ name } as never) : null, read_at: READ_AT }),
-    copiedSecret: (secret) => answer({ is_allowed: secret !== 'FORBIDDEN', value: null, read_at: READ_AT }),
+    copiedSecret: (secret) =>
+      answer({
+        is_allowed: secret !== 'FORBIDDEN',
+        in_vault: secret.endsWith('VAULT'),
+        value: secret.startsWith('CELL') ? 'of the vault of DB1' : null,
+        read_at: READ_AT,
+      }),
   };
   return { cell, state };
 }
@@ -140,12 +146,32 @@ describe('the inbox of a door', () => {
     const { inbox } = open();
     let answer: () => Promise<FoundSecret> = async () => ({ is_allowed: true, value: 'of the vault of DB2' });
     const find = inbox.findSecret(() => answer());
-    await find('TOLD');
+    for (const name of ['TOLD_VAULT', 'CELL_TOLD_VAULT', 'TOLD_SINCE']) await find(name);
     answer = reject(away) as never;
-    assert.deepEqual(judgeSecret(await find('TOLD'), undefined, 16), { value: 'of the vault of DB2' });
-    assert.deepEqual(judgeSecret(await find('NEVER'), 'of the environment', 16), {
-      value: 'of the environment',
+    for (const name of ['TOLD_VAULT', 'CELL_TOLD_VAULT'])
+      assert.deepEqual(
+        judgeSecret(await find(name), 'of the environment', 16),
+        { value: 'of the vault of DB2', mayBeOld: true },
+        'DB2’s Vault comes first, and may have another value since',
+      );
+    assert.deepEqual(judgeSecret(await find('CELL_VAULT'), 'of the environment', 16), {
+      value: 'of the vault of DB1',
+      mayBeOld: true,
     });
+    assert.deepEqual(judgeSecret(await find('TOLD_VAULT'), undefined, 32), {
+      fault: 'too_short',
+      mayBeOld: true,
+    });
+    for (const name of ['NEVER', 'CELL_NEVER'])
+      assert.deepEqual(
+        judgeSecret(await find(name), 'of the environment', 16),
+        { value: 'of the environment' },
+        'as with DB2, whose Vault has none',
+      );
+    for (const name of ['UNTOLD_VAULT', 'TOLD_SINCE']) {
+      const found = await find(name);
+      assert.throws(() => judgeSecret(found, 'of the environment', 16), { name: 'HttpError' }, name);
+    }
     assert.deepEqual(judgeSecret(await find('FORBIDDEN'), 'of the environment', 16), {
       fault: 'not_allowed',
     });

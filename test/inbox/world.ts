@@ -89,6 +89,13 @@ export class InboxWorld {
     await until(async () => (await this.db1.query(look, [kind, name])).rows[0].door !== null);
   }
 
+  /** Until the copy in DB1 is of a look that a server has had into DB2 after this call. */
+  async copiedAgain(): Promise<void> {
+    const { rows } = await this.db2.query('select clock_timestamp() as now');
+    const look = 'select from intake.doors_copied where read_at > $1';
+    await until(async () => (await this.db1.query(look, [rows[0].now])).rowCount === 1);
+  }
+
   cut(): void {
     this.wires.db2.begin({ kind: 'cut' });
   }

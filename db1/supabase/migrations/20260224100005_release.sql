@@ -327,7 +327,8 @@ end
 $$;
 
 -- Promise: the buyer gives the slot of its own claim back, as intake.give_back_claim says. Raises SL001 where no user is named:
--- an operator acts by release_claim_as_operator, which leaves an audit row. Raises SL015 not read committed.
+-- an operator acts by release_claim_as_operator, which leaves an audit row. Raises SL001 for a reason of more than 500 characters:
+-- signed-in users call this, and the claim keeps what they say. Raises SL015 not read committed.
 -- Second call and locks: as there.
 -- Definer: owners have no rights to the tables.
 create function public.release_own_claim(
@@ -335,6 +336,8 @@ create function public.release_own_claim(
 )
 returns setof intake.claim_view
 language plpgsql security definer set search_path = '' as $$
+declare
+  c_reason_chars constant int := 500;
 begin
   if current_setting('transaction_isolation') <> 'read committed' then
     perform intake.refuse_isolation();
@@ -343,6 +346,8 @@ begin
   if p_user_id is null then
     raise exception 'whose claim it is must be said'
       using errcode = 'SL001', hint = 'an operator calls release_claim_as_operator';
+  elsif length(p_reason) > c_reason_chars then
+    raise exception 'a reason has at most % characters', c_reason_chars using errcode = 'SL001';
   end if;
   return query select * from intake.give_back_claim(p_claim_id, p_user_id, p_reason, p_secret_hash);
 end

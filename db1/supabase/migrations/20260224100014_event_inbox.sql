@@ -9,7 +9,7 @@ select pgmq.create('event_inbox_dlq');
 -- Not compressed: a take is bounded by bytes, and the size of a stored message is then the size that a worker gets.
 alter table pgmq.q_event_inbox alter column message set storage external;
 
--- Endpoints and call sites as DB2 has them, and which names of secrets may be used; never a secret.
+-- Endpoints and call sites as DB2 has them, and which names of secrets may be used and have a value in DB2's Vault; never a secret.
 create table intake.copied_doors (
   kind text not null,
   name text not null,
@@ -26,13 +26,16 @@ create table intake.doors_copied (
 );
 
 -- Promise: the copy is p_doors ({kind: {name: door}}, all of them), read from DB2 at p_read_at, and true; false, and nothing
--- changes, where a later look is here already. Second call: true, and only the time is written. Locks: the time, then what differs.
+-- changes, where a later look is here already. A look from the future counts as one from now, so that none outlasts the next.
+-- Second call: true, and only the time is written. Locks: the time, then what differs.
 -- Definer, as all that follow: service_role needs no rights to queue and tables.
 create function public.copy_doors(p_doors jsonb, p_read_at timestamptz) returns boolean
 language plpgsql security definer set search_path = '' as $$
 begin
-  insert into intake.doors_copied as c (read_at) values (p_read_at)
-  on conflict (only_row) do update set read_at = excluded.read_at where c.read_at <= excluded.read_at;
+  -- The clock, not now(): another session may have written a later time than now() while this one waited for the row.
+  insert into intake.doors_copied as c (read_at) values (least(p_read_at, now()))
+  on conflict (only_row) do update set read_at = excluded.read_at
+  where c.read_at <= excluded.read_at or c.read_at > clock_timestamp();
   if not found then
     return false;
   end if;
@@ -53,12 +56,17 @@ language sql stable security definer set search_path = '' as $$
     (select d.read_at from intake.doors_copied d);
 $$;
 
--- Promise: one row: whether DB2 had this name on its list of secrets, and if so the value that this database's own Vault has for
--- it; null if the Vault has none, or this database has no Vault. Second call: the same. Locks: none.
-create function public.copied_secret(p_name text) returns table (is_allowed boolean, value text, read_at timestamptz)
+-- Promise: one row: whether DB2 had this name on its list of secrets, whether DB2's Vault had a value for it (true also where the
+-- copy does not say), and, for a name on the list, the value that this database's own Vault has; null if the Vault has none, or
+-- this database has no Vault. Second call: the same. Locks: none.
+create function public.copied_secret(p_name text)
+returns table (is_allowed boolean, in_vault boolean, value text, read_at timestamptz)
 language plpgsql stable security definer set search_path = '' as $$
 begin
-  is_allowed := exists (select from intake.copied_doors c where c.kind = 'secret' and c.name = p_name);
+  select true, c.door -> 'in_vault' is distinct from 'false' into is_allowed, in_vault
+  from intake.copied_doors c where c.kind = 'secret' and c.name = p_name;
+  is_allowed := coalesce(is_allowed, false);
+  in_vault := coalesce(in_vault, false);
   read_at := (select d.read_at from intake.doors_copied d);
   if is_allowed and pg_catalog.to_regclass('vault.decrypted_secrets') is not null then
     select s.decrypted_secret into value from vault.decrypted_secrets s where s.name = p_name;

@@ -269,13 +269,24 @@ language sql stable set search_path = '' as $$
 $$;
 
 -- Promise: every endpoint and call site, and the names of secrets that they may use, as {kind: {name: door}}, and the moment of this
--- look: what DB1 keeps a copy of (copy_doors), so that a door can verify while this database is away. Second call: the same, and
--- what has changed. Locks: none. Definer, as the functions of schema webhook.
+-- look: what DB1 keeps a copy of (copy_doors), so that a door can verify while this database is away. in_vault of a secret says
+-- whether Vault has one of that name; its value is not looked at. Second call: the same, and what has changed. Locks: none.
+-- Definer, as the functions of schema webhook.
 create function webhook.doors() returns table (read_at timestamptz, doors jsonb)
-language sql stable security definer set search_path = '' as $$
-  select statement_timestamp(), jsonb_build_object(
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  v_in_vault text[] := '{}';
+begin
+  if pg_catalog.to_regclass('vault.decrypted_secrets') is not null then
+    v_in_vault := array(select s.name from vault.decrypted_secrets s where s.name in (select n.name from webhook.secret_names n));
+  end if;
+  return query select statement_timestamp(), jsonb_build_object(
     'endpoint', (select coalesce(jsonb_object_agg(e.name, to_jsonb(e)), '{}') from public.webhook_endpoints e),
     'site', (select coalesce(jsonb_object_agg(s.site_id, to_jsonb(s)), '{}') from public.call_sites s),
-    'secret', (select coalesce(jsonb_object_agg(n.name, to_jsonb(n)), '{}') from webhook.secret_names n)
+    'secret', (
+      select coalesce(jsonb_object_agg(n.name, to_jsonb(n) || jsonb_build_object('in_vault', n.name = any (v_in_vault))), '{}')
+      from webhook.secret_names n
+    )
   );
+end
 $$;

@@ -1,11 +1,11 @@
 -- Only its owner or an operator can release a claim.
 begin;
-select plan(23);
+select plan(26);
 
 insert into public.inventory_slots (pool_id) select 'rel' from generate_series(1, 5);
 create temp table mine as
 select claim_id, resource_id, ordinal from public.claim_batch(
-  array_fill('rel'::text, array[4]), array['ann', 'ann', 'ann', 'ann'], array['1', '2', '3', '4']
+  array_fill('rel'::text, array[5]), array_fill('ann'::text, array[5]), array['1', '2', '3', '4', '5']
 );
 create function pg_temp.mine(p_ordinal int) returns uuid language sql
 as $$ select claim_id from mine where ordinal = p_ordinal $$;
@@ -70,6 +70,16 @@ select is(
   tests.as_caller('service_role', null,
     format('select state from public.release_claim_as_operator(%L, ''olga'')', pg_temp.mine(4))),
   'released', 'service_role is an operator'
+);
+select tests.refuses(
+  format($$ select tests.as_caller('authenticated', 'ann',
+       'select state from public.release_own_claim(''%s'', ''ann'', repeat(''é'', 501))') $$,
+    pg_temp.mine(5)), 'SL001', 'a reason of more than 500 characters is refused'
+);
+select is(
+  tests.as_caller('authenticated', 'ann',
+    format('select length(end_reason) from public.release_own_claim(%L, ''ann'', repeat(''é'', 500))', pg_temp.mine(5))), '500',
+  'one of 500 is kept'
 );
 
 select * from finish();

@@ -1,6 +1,6 @@
 -- The list of secret names, which the owner keeps, and Vault, of which nothing is seen but what is on it.
 begin;
-select plan(14);
+select plan(17);
 
 select is(webhook.allow_secret('OWN_SECRET', 'ann', 'a second shop'), true, 'the owner allows a name');
 select is(webhook.allow_secret('OWN_SECRET', 'ann'), false, 'once');
@@ -34,6 +34,10 @@ select results_eq(
   $$ values (true, null::text), (false, null) $$, 'without a Vault no value is found'
 );
 
+select is(
+  (select doors #> '{secret,A,in_vault}' from webhook.doors()), 'false', 'and the copy of DB1 is told that there is none'
+);
+
 -- Supabase's Vault, or a table in its place.
 do $$
 begin
@@ -51,6 +55,12 @@ select is(
     from unnest('{A,B,UNLISTED}'::text[]) n cross join lateral webhook.find_secret(n) f $$),
   'kept in Vault, nothing, nothing', 'of Vault a server sees what is on the list, and nothing else'
 );
+select is(
+  tests.as_caller('service_role', '', $$ select string_agg(concat_ws(' ', n, d.doors #> array['secret', n, 'in_vault']), ', ' order by n)
+    from unnest('{A,B,UNLISTED}'::text[]) n cross join webhook.doors() d $$),
+  'A true, B false, UNLISTED', 'the copy of DB1 is told which names on the list have a value in Vault'
+);
+select is((select count(*) from webhook.doors() d where d.doors::text like '%kept in Vault%'), 0::bigint, 'and never the value');
 select webhook.allow_secret('UNLISTED', 'ann');
 select is(
   (select value from webhook.find_secret('UNLISTED')), 'not for servers', 'negative control: on the list, it would be seen'

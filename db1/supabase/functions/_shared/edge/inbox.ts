@@ -43,6 +43,6 @@ export function carrierPorts(
         metrics: NO_METRICS,
         now: Date.now,
       }),
-    copyDoors: () => copyDoors(webhook, [db1]),
+    copyDoors: () => copyDoors(webhook, [db1], log),
   };
 }

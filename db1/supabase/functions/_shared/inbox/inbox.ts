@@ -116,7 +116,10 @@ export class Inbox {
     });
   }
 
-  /** As `find`, and what the copy has where DB2 is away: whether the name may be used, and a value that DB2 or a cell's Vault told. */
+  /**
+   * As `find`, and what the copy has where DB2 is away: whether the name may be used, and if DB2's Vault has it, the value that DB2
+   * told last, else that of a cell's own Vault.
+   */
   findSecret(find: FindSecret): FindSecret {
     const ask = async (name: string) => {
       const found = await find(name);
@@ -128,9 +131,13 @@ export class Inbox {
       this.#lookUp(
         () => ask(name),
         async () => {
-          const { is_allowed, value, read_at } = await this.#overCells((cell) => cell.copiedSecret(name));
+          const copied = await this.#overCells((cell) => cell.copiedSecret(name));
+          const { is_allowed, in_vault, value, read_at } = copied;
           if (read_at === null) throw new HttpError('database_unavailable');
-          return { is_allowed, value: value ?? this.#toldSecrets.get(name) ?? null, isCopy: true };
+          const told = this.#toldSecrets.get(name);
+          // Where DB2 told a value and the copy knows of none, one of the two is old: neither is believed.
+          if (!in_vault) return { is_allowed, value: null, isCopy: true, inVault: told !== undefined };
+          return { is_allowed, value: told ?? value, isCopy: true, inVault: true };
         },
       );
   }

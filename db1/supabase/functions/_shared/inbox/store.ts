@@ -16,6 +16,8 @@ export interface CopiedDoor<Door> {
 /** A row of public.copied_secret. */
 export interface CopiedSecret {
   readonly is_allowed: boolean;
+  /** Whether DB2's Vault had a value when DB2 was read. */
+  readonly in_vault: boolean;
   /** Of the cell's own Vault. */
   readonly value: string | null;
   readonly read_at: string | null;

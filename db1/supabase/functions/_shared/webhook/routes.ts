@@ -27,7 +27,7 @@ import type { Delivery, Endpoint, Recorded, WebhookStore } from './ports.ts';
 import type { Provider, ReadEvent, Refusal, SignedRequest, Verification, VerifyContext } from './provider.ts';
 import { handshake, providerNamed } from './providers.ts';
 import { Recorder } from './record.ts';
-import { minSecretChars, type SecretPorts, Secrets } from './secrets.ts';
+import { type GoodSecrets, minSecretChars, type SecretPorts, Secrets } from './secrets.ts';
 import { signedUrl, type WebhookRequest } from './signed_url.ts';
 import { traceRecorded } from './trace.ts';
 
@@ -61,6 +61,9 @@ const HINTS: Readonly<Record<Refusal, string>> = {
   no_secret: 'no_secret: the endpoint has no secret to compare with.',
   body_hash_mismatch: 'body_hash_mismatch: the body is not the one that was signed.',
 };
+
+/** Another secret could make these good. */
+const DEPENDS_ON_SECRET: ReadonlySet<Refusal> = new Set<Refusal>(['bad_signature', 'no_secret']);
 
 interface Taken {
   readonly endpoint: Endpoint;
@@ -212,7 +215,10 @@ export class WebhookRoutes {
     throw new HttpError('bad_signature', HINTS.no_secret);
   }
 
-  /** The signature that matched. Throws 401 for everything else, and 429 once its address has sent too much of that. */
+  /**
+   * The signature that matched. Throws 401 for everything else, and 429 once its address has sent too much of that. Where only DB2
+   * knows a secret and is away, it throws 503 and counts nothing: the delivery may be genuine.
+   */
   async #verify(
     signed: SignedRequest & HttpRequest,
     endpoint: Endpoint,
@@ -221,23 +227,25 @@ export class WebhookRoutes {
   ): Promise<string> {
     const { log, unsigned } = this.#ports;
     const where = { webhook_id: endpoint.webhook_id, endpoint: endpoint.name };
-    const secrets = await this.#secretsOf(endpoint, endpoint.secret_names);
-    if (secrets.length === 0) {
+    const { values, areAll } = await this.#secretsOf(endpoint, endpoint.secret_names);
+    if (values.length === 0) {
+      if (!areAll) throw new HttpError('database_unavailable');
       await unsigned?.count(signed);
       throw new HttpError('bad_signature', HINTS.no_secret);
     }
-    const verification = await verified(signed, secrets, provider, context).catch(async (error: unknown) => {
+    const verification = await verified(signed, values, provider, context).catch(async (error: unknown) => {
       if (error instanceof HttpError) await unsigned?.count(signed);
       throw error;
     });
     if (verification.ok) return verification.signature;
+    if (!areAll && DEPENDS_ON_SECRET.has(verification.reason)) throw new HttpError('database_unavailable');
     // Before the log: a flood writes no more lines than its address may.
     await unsigned?.count(signed);
     log.info('signature refused', { ...where, reason: verification.reason, detail: verification.detail });
     throw new HttpError('bad_signature', HINTS[verification.reason]);
   }
 
-  #secretsOf(endpoint: Endpoint, names: readonly string[]): Promise<string[]> {
+  #secretsOf(endpoint: Endpoint, names: readonly string[]): Promise<GoodSecrets> {
     const where = { webhook_id: endpoint.webhook_id, endpoint: endpoint.name };
     return this.#secrets.good(
       names,
@@ -285,9 +293,10 @@ export class WebhookRoutes {
     const { verify_token_name: tokenName } = endpoint;
     if (tokenName === null)
       this.#ports.log.error('the endpoint names no verify token', { webhook_id: endpoint.webhook_id });
-    const [token] = tokenName === null ? [] : await this.#secretsOf(endpoint, [tokenName]);
-    const challenge = handshake(request.query ?? '', token);
+    const { values, areAll } = await this.#secretsOf(endpoint, tokenName === null ? [] : [tokenName]);
+    const challenge = handshake(request.query ?? '', values[0]);
     if (challenge === undefined) {
+      if (!areAll) throw new HttpError('database_unavailable');
       await this.#ports.unsigned?.count(request);
       throw new HttpError('handshake_refused');
     }

@@ -15,8 +15,10 @@ export interface FoundSecret {
   readonly is_allowed: boolean;
   /** Vault's; null where it has none. */
   readonly value: string | null;
-  /** DB2 is away, and what its Vault has is not known. */
+  /** DB2 is away: the value is one that DB2's Vault had once, or that is kept beside it, and may have been replaced since. */
   readonly isCopy?: boolean;
+  /** Of a copy: whether DB2's Vault has a value. */
+  readonly inVault?: boolean;
 }
 
 export type FindSecret = (name: string) => Promise<FoundSecret>;
@@ -42,24 +44,44 @@ export const SECRET_FAULTS: Readonly<Record<SecretFault, string>> = {
   too_short: 'is too short to be a secret',
 };
 
-export type ReadSecret = { readonly value: string } | { readonly fault: SecretFault };
+export type ReadSecret = ({ readonly value: string } | { readonly fault: SecretFault }) & {
+  /** Only DB2 knows whether its Vault has another value by now. */
+  readonly mayBeOld?: true;
+};
+
+export interface GoodSecrets {
+  readonly values: readonly string[];
+  /** False while DB2 is away and its Vault may have another value: a signature that fits none of these may be good all the same. */
+  readonly areAll: boolean;
+}
 
 /** Characters that a secret has at least. Call sites have no provider. */
 export function minSecretChars(provider?: Provider): number {
   return Math.max(provider?.minSecretChars ?? 0, MIN_SECRET_CHARS);
 }
 
-/** Throws where nothing can be said without DB2: a signature must not be refused for that. */
+/**
+ * Throws where nothing can be said without DB2: a signature must not be refused for that. Vault comes first while DB2 is away too:
+ * what the runtime knows by the name may be the value that Vault's has replaced.
+ */
 export function judgeSecret(
-  { is_allowed, value, isCopy = false }: FoundSecret,
+  { is_allowed, value, isCopy = false, inVault = false }: FoundSecret,
   known: string | undefined,
   minChars: number,
 ): ReadSecret {
   if (!is_allowed) return { fault: 'not_allowed' };
-  const secret = value || known;
+  const isOfVault = isCopy && inVault;
+  const secret = isOfVault ? value : value || known;
   if (!secret && isCopy) throw new HttpError('database_unavailable');
   if (!secret) return { fault: 'not_set' };
-  return secret.length < minChars ? { fault: 'too_short' } : { value: secret };
+  const read = secret.length < minChars ? ({ fault: 'too_short' } as const) : { value: secret };
+  return isOfVault ? { ...read, mayBeOld: true } : read;
+}
+
+/** A secret that cannot be known while DB2 is away: what another one has signed can be taken all the same. */
+function unknown(error: unknown): undefined {
+  if (error instanceof HttpError && error.kind.code === 'database_unavailable') return undefined;
+  throw error;
 }
 
 /** `call` takes names of functions in schema webhook. */
@@ -86,15 +108,16 @@ export class Secrets {
     return judgeSecret(await this.#found.get(name), this.#ports.secretOf(name), minChars);
   }
 
-  /** The values of those that are good; each of the others is a line in the log, once a minute. */
+  /** The values of those that are good; each of those that cannot be used is a line in the log, once a minute. */
   async good(
     names: readonly string[],
     minChars: number,
     log: Log,
     where: Record<string, unknown>,
-  ): Promise<string[]> {
-    const read = await Promise.all(names.map((name) => this.read(name, minChars)));
-    return read.flatMap((secret, at) => {
+  ): Promise<GoodSecrets> {
+    const read = await Promise.all(names.map((name) => this.read(name, minChars).catch(unknown)));
+    const values = read.flatMap((secret, at) => {
+      if (secret === undefined) return [];
       if ('value' in secret) return [secret.value];
       const name = names[at] ?? '';
       if (this.#isTime(name))
@@ -105,6 +128,7 @@ export class Secrets {
         });
       return [];
     });
+    return { values, areAll: read.every((secret) => secret !== undefined && secret.mayBeOld !== true) };
   }
 
   #isTime(name: string): boolean {
