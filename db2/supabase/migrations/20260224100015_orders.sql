@@ -93,7 +93,8 @@ language sql set search_path = '' as $$
 $$;
 
 -- A row of the ledger about what a payment bought. purchase: it bought tickets. purchase_void: one was taken back. forfeit: the
--- seller keeps the money. source is the row of claim_outbox, the voided claim or the refund that it is about.
+-- seller keeps the money, or (above zero) does not after all, because it was refunded elsewhere. source is the row of claim_outbox, the
+-- voided claim or the refund that it is about, or refunded:<payment_key>:<n>.
 create type webhook.order_credit as (
   payment_key text,
   user_id text,
@@ -115,9 +116,24 @@ language sql set search_path = '' as $$
   on conflict do nothing;
 $$;
 
+-- Promise: what the ledger of credits says of a payment for an order. owed: the sum of its rows, which is what its buyer should get
+-- back. disputed: what disputes took or gave back of that. kept: what the seller keeps. Once the intake was asked to take its tickets
+-- back (void:<payment_key>), they are worth nothing, although their purchases may still stand. Second call: the same. Locks: none.
+create function webhook.credits_of(p_payment public.payments, out owed bigint, out disputed bigint, out kept bigint)
+language sql stable set search_path = ''
+set enable_seqscan = off as $$
+  select coalesce(sum(c.amount), 0), coalesce(sum(c.amount) filter (where c.kind = 'dispute'), 0),
+    coalesce(-sum(c.amount) filter (where c.kind = 'forfeit'), 0)
+  from public.credit_ledger c
+  where c.user_id = p_payment.user_id and (c.provider, c.object_id) = (p_payment.provider, p_payment.object_id)
+    and (c.kind not like 'purchase%' or not exists (
+      select from public.claim_outbox o where o.id = 'void:' || p_payment.provider || '/' || p_payment.object_id));
+$$;
+
 -- Promise: p_amount of the payment is owed under this id, or what is left of it: what went back and what is owed under other
 -- ids counts, each refund once. Where that cannot be told yet, it is owed: the row ends when all of the payment went back. Nothing
--- where nothing is left. p_state is due or review; p_actor is the operator who asked for it, null: none did.
+-- where nothing is left. Money that came back (back:) is owed only as far as the ledger says so, which has what live tickets are worth
+-- and what the seller keeps. p_state is due or review; p_actor is the operator who asked for it, null: none did.
 -- Second call: changes nothing. Locks: the refund; the caller holds the payment.
 create function webhook.owe(
   p_payment public.payments,
@@ -139,6 +155,9 @@ declare
     where f.provider = p_payment.provider and f.object_id = p_payment.object_id and f.failed_at is null
   ), 0));
 begin
+  if p_id like 'back:%' then
+    v_left := least(v_left, (select k.owed from webhook.credits_of(p_payment) k));
+  end if;
   v_left := v_left - coalesce((
     select sum(r.amount) - least(v_unnamed, coalesce(sum(r.amount) filter (where r.tries > 0), 0)) from public.refunds_due r
     where r.payment_key = v_key and r.state in ('due', 'review', 'failed') and r.id <> p_id
@@ -303,8 +322,9 @@ $$;
 
 -- Promise: what an event told about a payment for an order is known where it matters. A payment: the intake is to be asked what it
 -- is for (settle:<payment_key>). A payment that is gone: what it bought is taken back, and nothing of it is owed any more. One of
--- our refunds: its row says so. Money that comes back when the payment buys nothing any more is owed, and an operator decides.
--- Second call: changes nothing. Locks: outbox row → those of webhook.end_tickets → refunds_due; the caller holds the payment.
+-- our refunds: its row says so. A refund elsewhere of money that the seller was to keep: the ledger says that it is not kept. Money
+-- that comes back and has no ticket to show for it is owed, and an operator decides. Second call: changes nothing.
+-- Locks: outbox row → those of webhook.end_tickets → refunds_due → key of the ledger; the caller holds the payment.
 create function webhook.tell_order(
   p_known public.payments,
   p_new public.payments,
@@ -317,9 +337,9 @@ set enable_seqscan = off as $$
 declare
   v_key constant text := p_new.provider || '/' || p_new.object_id;
   v_back bigint := p_known.refunded - p_new.refunded + coalesce(p_new.disputed, 0) - coalesce(p_known.disputed, 0);
-  -- Nothing of it is left to the seller, by a full refund or a lost dispute.
+  -- Nothing of it is left to the seller, by a full refund or a lost dispute; one that does not say how much took all of it.
   v_is_gone constant boolean := coalesce(p_new.amount > 0 and p_new.refunded >= p_new.amount, false)
-    or p_new.told = 'dispute_lost' and p_new.disputed is distinct from 0;
+    or p_new.told = 'dispute_lost' and p_new.captured - p_new.refunded + coalesce(p_new.disputed, -p_new.captured) <= 0;
 begin
   -- Asked first: an insert would wait for a courier that is about to finish the row.
   if p_rule.fact = 'payment' and p_object #>> '{metadata,claim_id}' is not null
@@ -337,12 +357,22 @@ begin
   if p_rule.fact in ('refund', 'refund_failed') then
     v_back := v_back - webhook.note_own_refund(p_new, p_object);
   end if;
+  if p_new.refunded > p_known.refunded then
+    -- A dispute may still end well, and takes nothing of what the seller keeps.
+    perform webhook.write_order_credits(array[(
+      v_key, p_new.user_id, 'forfeit', 'refunded:' || v_key || ':' || p_new.changes, k.amount, p_new.currency
+    )::webhook.order_credit])
+    from (
+      select least(p_new.refunded - p_known.refunded, c.kept, c.disputed - c.owed) as amount from webhook.credits_of(p_new) c
+    ) k
+    where k.amount > 0;
+  end if;
   if v_is_gone then
     update public.refunds_due d set state = 'done', error = 'the payment went back another way'
     where d.payment_key = v_key and d.state in ('due', 'review', 'failed');
   elsif v_back > 0 and exists (
     select from public.claim_outbox o
-    where o.id = 'void:' || v_key or o.id = 'settle:' || v_key and o.result ->> 'decision' in ('refund', 'void')
+    where o.id = 'void:' || v_key or o.id = 'settle:' || v_key and o.result ->> 'decision' in ('funds', 'refund', 'void')
   ) then
     perform webhook.owe(p_new, 'back:' || v_key || ':' || p_new.changes, v_back, 'money came back', 'review', null);
   end if;
@@ -792,10 +822,12 @@ begin
 end
 $$;
 
--- Promise: the refund is due, under a new key where Stripe has failed the old one, or skipped and forfeited. Second call: the same.
--- Locks: the refund → the key of the ledger's row; the caller holds the payment.
+-- Promise: the refund is due, under a new key where Stripe has failed the old one, or skipped and forfeited, as far as the ledger says
+-- that it is owed and no other row has it: what went back elsewhere is not kept. Money that a dispute holds may come back, and is kept.
+-- Second call: the same. Locks: the refund → the key of the ledger's row; the caller holds the payment.
 create function webhook.decide_refund(p_refund public.refunds_due, p_state text, p_actor text) returns void
-language plpgsql set search_path = '' as $$
+language plpgsql set search_path = ''
+set enable_seqscan = off as $$
 declare
   v_is_new constant boolean := p_state = 'due' and p_refund.state = 'failed';
   v_try constant int := coalesce(substring(substr(p_refund.refund_key, length(p_refund.id) + 1) from '^:try(\d+)$')::int, 1);
@@ -809,9 +841,15 @@ begin
   where r.id = p_refund.id;
   if p_state = 'skipped' then
     perform webhook.write_order_credits(array[
-      (p_refund.payment_key, p.user_id, 'forfeit', p_refund.id, -p_refund.amount, p_refund.currency)::webhook.order_credit
+      (p_refund.payment_key, p.user_id, 'forfeit', p_refund.id, -least(p_refund.amount, k.owed), p_refund.currency)::webhook.order_credit
     ])
-    from webhook.lock_payment(p_refund.payment_key) p where p.user_id is not null;
+    from webhook.lock_payment(p_refund.payment_key) p, webhook.credits_of(p) c, lateral (
+      select c.owed - case when p.told = 'dispute_lost' then 0 else c.disputed end - coalesce((
+        select sum(r.amount) from public.refunds_due r
+        where r.payment_key = p_refund.payment_key and r.state in ('due', 'review', 'failed') and r.id <> p_refund.id
+      ), 0) as owed
+    ) k
+    where k.owed > 0;
   end if;
 end
 $$;

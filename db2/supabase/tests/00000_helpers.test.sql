@@ -141,6 +141,31 @@ language sql as $$
     tests.ticket(2, 'ann', 2) || jsonb_build_object('order_id', tests.claim_id(1)));
 $$;
 
+-- Stripe tells of a dispute about pi_1, with all that its balance transactions moved so far.
+create function tests.dispute(p_status text, variadic p_moved int[]) returns text
+language sql as $$
+  select tests.apply_payment('charge.dispute.updated', jsonb_build_object(
+    'id', 'dp_1', 'payment_intent', 'pi_1', 'amount', 2000, 'currency', 'usd', 'status', p_status, 'balance_transactions', (
+      select jsonb_agg(jsonb_build_object('id', 'txn_' || n, 'amount', m, 'currency', 'usd'))
+      from unnest(p_moved) with ordinality as t (m, n)
+    )));
+$$;
+
+-- Stripe tells of a refund of pi_1 that was made in its dashboard.
+create function tests.refund_outside(p_id text, p_amount int, p_status text default 'succeeded') returns text
+language sql as $$
+  select tests.apply_payment(case p_status when 'failed' then 'refund.failed' else 'refund.created' end, jsonb_build_object(
+    'id', p_id, 'payment_intent', 'pi_1', 'amount', p_amount, 'currency', 'usd', 'status', p_status, 'metadata', '{}'::jsonb));
+$$;
+
+-- An operator takes claims of the order 1 back, and the courier carries that. The outcome of each.
+create function tests.take_back(p_refund boolean, variadic p_claims int[]) returns text
+language sql as $$
+  select string_agg(v.outcome, ' ')
+  from public.request_void(array(select tests.claim_id(c) from unnest(p_claims) c), p_refund, 'bob', 'no show') as id,
+    public.void_order_tickets(id, tests.targets(variadic p_claims)) v;
+$$;
+
 -- What the ledger says of the payment pi_1, and what of it is owed. At rest both are the same.
 create function tests.owed() returns text
 language sql as $$
