@@ -232,4 +232,13 @@ export const CLAIMS: readonly Bug[] = [
     test: 'db1/supabase/tests/pool/slots_come_and_go.test.sql',
     finds: 'and never are fewer than none reserved',
   },
+  {
+    name: 'reason-without-a-bound',
+    was: 'a signed-in user could store a reason of any length by release_own_claim',
+    file: 'db1/supabase/migrations/20260224100005_release.sql',
+    from: 'elsif length(p_reason) > c_reason_chars then',
+    to: 'elsif false then',
+    test: 'db1/supabase/tests/release/by_whom.test.sql',
+    finds: 'a reason of more than 500 characters is refused',
+  },
 ];

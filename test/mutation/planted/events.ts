@@ -247,4 +247,27 @@ export const EVENTS: readonly Bug[] = [
     test: 'test/inbox/door.test.ts',
     finds: 'knows no endpoint where none was ever copied, and says 503, not 404',
   },
+  {
+    name: 'retired-secret-believed',
+    was: 'a server that started while DB2 was down took what a retired secret of its environment had signed, although DB2’s Vault had replaced it',
+    file: `${CORE}/webhook/secrets.ts`,
+    from: 'const secret = isOfVault ? value : value || known;',
+    to: 'const secret = value || known;',
+    test: 'test/inbox/vault.test.ts',
+    finds: 'is not replaced by the retired one in a new process: both get 503, and nothing is taken',
+  },
+  {
+    name: 'copy-from-the-future',
+    was: 'a copy of endpoints and sites whose time lay in the future was never replaced',
+    file: 'db1/supabase/migrations/20260224100014_event_inbox.sql',
+    from:
+      'values (least(p_read_at, now()))\n' +
+      '  on conflict (only_row) do update set read_at = excluded.read_at\n' +
+      '  where c.read_at <= excluded.read_at or c.read_at > clock_timestamp();',
+    to:
+      'values (p_read_at)\n' +
+      '  on conflict (only_row) do update set read_at = excluded.read_at where c.read_at <= excluded.read_at;',
+    test: 'db1/supabase/tests/inbox/doors.test.sql',
+    finds: 'and the next one replaces it',
+  },
 ];
