@@ -222,4 +222,36 @@ export const ORDER_CONTROLS = withScenarios({
     ]),
   ),
   'no-refund-key': orders('refunds carry no key and are not looked up', inWiring('no-refund-key')),
+  'any-loss-voids': orders(
+    'a dispute that was lost for a part takes the tickets back',
+    inLedger([
+      'webhook.tell_order',
+      'and p_new.captured - p_new.refunded + coalesce(p_new.disputed, -p_new.captured) <= 0',
+      '',
+    ]),
+  ),
+  'back-not-owed': orders(
+    'money that comes back after the tickets went is not owed',
+    inLedger(['webhook.tell_order', 'elsif v_back > 0 and exists (', 'elsif false and exists (']),
+  ),
+  'back-for-a-ticket': orders(
+    'money that comes back is owed for tickets that live, too',
+    inLedger(['webhook.owe', `if p_id like 'back:%' then`, 'if false then']),
+  ),
+  'skip-keeps-refunded': orders(
+    'a refund that is skipped is kept whole, whatever went back before',
+    inLedger([
+      'webhook.forfeit',
+      'least(p_amount, w.keepable - webhook.owed_elsewhere(p_payment, p_source))',
+      'p_amount',
+    ]),
+  ),
+  'kept-though-refunded': orders(
+    'what is refunded elsewhere after a skip is still kept',
+    inLedger([
+      'webhook.tell_order',
+      "if p_new.refunded > p_known.refunded or p_new.told = 'dispute_lost' then",
+      'if false then',
+    ]),
+  ),
 });

@@ -93,8 +93,8 @@ language sql set search_path = '' as $$
 $$;
 
 -- A row of the ledger about what a payment bought. purchase: it bought tickets. purchase_void: one was taken back. forfeit: the
--- seller keeps the money, or (above zero) does not after all, because it was refunded elsewhere. source is the row of claim_outbox, the
--- voided claim or the refund that it is about, or refunded:<payment_key>:<n>.
+-- seller keeps the money, or (above zero) does not after all, because it went back or a dispute took it. source is the row of
+-- claim_outbox, the voided claim or the refund that it is about, or gone:<payment_key>:<n>.
 create type webhook.order_credit as (
   payment_key text,
   user_id text,
@@ -116,24 +116,49 @@ language sql set search_path = '' as $$
   on conflict do nothing;
 $$;
 
--- Promise: what the ledger of credits says of a payment for an order. owed: the sum of its rows, which is what its buyer should get
--- back. disputed: what disputes took or gave back of that. kept: what the seller keeps. Once the intake was asked to take its tickets
--- back (void:<payment_key>), they are worth nothing, although their purchases may still stand. Second call: the same. Locks: none.
-create function webhook.credits_of(p_payment public.payments, out owed bigint, out disputed bigint, out kept bigint)
+-- Promise: what is left of a payment for an order when its live tickets have what they are worth. owed: so much should go back to its
+-- buyer. keepable: so much may an operator keep instead; what an open dispute holds counts, as it may come back. kept: what the seller
+-- keeps already (forfeit), which is in neither. Once the intake was asked to take its tickets back (void:<payment_key>), they are worth
+-- nothing, although their purchases may still stand. A payment without a user has bought nothing. Second call: the same. Locks: none.
+create function webhook.worth_of(p_payment public.payments, out owed bigint, out keepable bigint, out kept bigint)
 language sql stable set search_path = ''
 set enable_seqscan = off as $$
-  select coalesce(sum(c.amount), 0), coalesce(sum(c.amount) filter (where c.kind = 'dispute'), 0),
-    coalesce(-sum(c.amount) filter (where c.kind = 'forfeit'), 0)
-  from public.credit_ledger c
-  where c.user_id = p_payment.user_id and (c.provider, c.object_id) = (p_payment.provider, p_payment.object_id)
-    and (c.kind not like 'purchase%' or not exists (
-      select from public.claim_outbox o where o.id = 'void:' || p_payment.provider || '/' || p_payment.object_id));
+  select m.left_over - m.tickets - m.kept + coalesce(p_payment.disputed, 0),
+    m.left_over - m.tickets - m.kept + case
+      when p_payment.told = 'dispute_lost' then coalesce(p_payment.disputed, -p_payment.captured) else 0
+    end,
+    m.kept
+  from (
+    select p_payment.captured - p_payment.refunded as left_over, greatest(0, -coalesce(sum(c.amount) filter (
+        where c.kind like 'purchase%' and not exists (
+          select from public.claim_outbox o where o.id = 'void:' || p_payment.provider || '/' || p_payment.object_id)
+      ), 0)) as tickets,
+      -coalesce(sum(c.amount) filter (where c.kind = 'forfeit'), 0) as kept
+    from public.credit_ledger c
+    where c.user_id = p_payment.user_id and (c.provider, c.object_id) = (p_payment.provider, p_payment.object_id)
+  ) m;
+$$;
+
+-- Promise: what is owed of the payment under other ids than this one, less the refunds that were told by their total alone: those
+-- that a refunder has in hand may be among them. Second call: the same. Locks: none; the caller holds the payment.
+create function webhook.owed_elsewhere(p_payment public.payments, p_id text) returns bigint
+language sql stable set search_path = ''
+set enable_seqscan = off as $$
+  select coalesce(sum(r.amount) - least(
+    coalesce(sum(r.amount) filter (where r.tries > 0), 0),
+    greatest(0, p_payment.refunded - coalesce((
+      select sum(f.amount) from public.payment_refunds f
+      where (f.provider, f.object_id) = (p_payment.provider, p_payment.object_id) and f.failed_at is null
+    ), 0))
+  ), 0)
+  from public.refunds_due r
+  where r.payment_key = p_payment.provider || '/' || p_payment.object_id and r.state in ('due', 'review', 'failed') and r.id <> p_id;
 $$;
 
 -- Promise: p_amount of the payment is owed under this id, or what is left of it: what went back and what is owed under other
 -- ids counts, each refund once. Where that cannot be told yet, it is owed: the row ends when all of the payment went back. Nothing
--- where nothing is left. Money that came back (back:) is owed only as far as the ledger says so, which has what live tickets are worth
--- and what the seller keeps. p_state is due or review; p_actor is the operator who asked for it, null: none did.
+-- where nothing is left. Money that came back (back:) is owed only as far as no live ticket has it and the seller does not keep it.
+-- p_state is due or review; p_actor is the operator who asked for it, null: none did.
 -- Second call: changes nothing. Locks: the refund; the caller holds the payment.
 create function webhook.owe(
   p_payment public.payments,
@@ -147,28 +172,32 @@ returns void
 language plpgsql set search_path = ''
 set enable_seqscan = off as $$
 declare
-  v_key constant text := p_payment.provider || '/' || p_payment.object_id;
   v_left bigint := p_payment.captured - p_payment.refunded + coalesce(p_payment.disputed, 0);
-  -- Of what went back, the refunds that were told by their total alone: those that a refunder has in hand may be among them.
-  v_unnamed constant bigint := greatest(0, p_payment.refunded - coalesce((
-    select sum(f.amount) from public.payment_refunds f
-    where f.provider = p_payment.provider and f.object_id = p_payment.object_id and f.failed_at is null
-  ), 0));
 begin
   if p_id like 'back:%' then
-    v_left := least(v_left, (select k.owed from webhook.credits_of(p_payment) k));
+    v_left := (select w.owed from webhook.worth_of(p_payment) w);
   end if;
-  v_left := v_left - coalesce((
-    select sum(r.amount) - least(v_unnamed, coalesce(sum(r.amount) filter (where r.tries > 0), 0)) from public.refunds_due r
-    where r.payment_key = v_key and r.state in ('due', 'review', 'failed') and r.id <> p_id
-  ), 0);
+  v_left := v_left - webhook.owed_elsewhere(p_payment, p_id);
   if least(p_amount, v_left) > 0 then
     insert into public.refunds_due (id, payment_key, order_id, amount, currency, reason, state, is_auto, decided_by, refund_key)
-    values (p_id, v_key, p_payment.order_id, least(p_amount, v_left), p_payment.currency, p_reason, p_state,
-      p_state = 'due' and p_actor is null, p_actor, p_id)
+    values (p_id, p_payment.provider || '/' || p_payment.object_id, p_payment.order_id, least(p_amount, v_left), p_payment.currency,
+      p_reason, p_state, p_state = 'due' and p_actor is null, p_actor, p_id)
     on conflict do nothing;
   end if;
 end
+$$;
+
+-- Promise: the seller keeps p_amount of the payment, or what is left of it and owed under no other id. Nothing where nothing is left,
+-- or where the payment has no user. Second call: changes nothing. Locks: the key of the ledger's row; the caller holds the payment.
+create function webhook.forfeit(p_payment public.payments, p_source text, p_amount bigint) returns void
+language sql set search_path = '' as $$
+  select webhook.write_order_credits(array[(
+    p_payment.provider || '/' || p_payment.object_id, p_payment.user_id, 'forfeit', p_source, -k.amount, p_payment.currency
+  )::webhook.order_credit])
+  from (
+    select least(p_amount, w.keepable - webhook.owed_elsewhere(p_payment, p_source)) as amount from webhook.worth_of(p_payment) w
+  ) k
+  where k.amount > 0 and p_payment.user_id is not null;
 $$;
 
 -- Promise: the claims {claim_id, resource_id, pool_id, user_id, verified, order_id, payment_key, unit_price, currency} have their
@@ -233,6 +262,9 @@ declare
   v_source constant text := 'void:' || p_claim_id;
   v_user_id constant text := coalesce((select p.user_id from webhook.lock_payment(p_payment_key) p), p_user_id);
 begin
+  perform webhook.write_order_credits(array[
+    (p_payment_key, v_user_id, 'purchase_void', v_source, p_unit_price, p_currency)::webhook.order_credit
+  ]);
   if (p_row.fact ->> 'refund')::boolean then
     perform webhook.owe(
       p, v_source, p_unit_price, coalesce(p_row.fact ->> 'reason', 'the ticket was taken back'),
@@ -241,13 +273,8 @@ begin
     from webhook.lock_payment(p_payment_key) p
     left join public.claim_outbox s on s.id = 'settle:' || p_payment_key;
   elsif p_row.fact ->> 'cause' = 'operator' then
-    perform webhook.write_order_credits(array[
-      (p_payment_key, v_user_id, 'forfeit', v_source, -p_unit_price, p_currency)::webhook.order_credit
-    ]);
+    perform webhook.forfeit(p, v_source, p_unit_price) from webhook.lock_payment(p_payment_key) p;
   end if;
-  perform webhook.write_order_credits(array[
-    (p_payment_key, v_user_id, 'purchase_void', v_source, p_unit_price, p_currency)::webhook.order_credit
-  ]);
 end
 $$;
 
@@ -322,8 +349,9 @@ $$;
 
 -- Promise: what an event told about a payment for an order is known where it matters. A payment: the intake is to be asked what it
 -- is for (settle:<payment_key>). A payment that is gone: what it bought is taken back, and nothing of it is owed any more. One of
--- our refunds: its row says so. A refund elsewhere of money that the seller was to keep: the ledger says that it is not kept. Money
--- that comes back and has no ticket to show for it is owed, and an operator decides. Second call: changes nothing.
+-- our refunds: its row says so. A refund elsewhere, or a lost dispute, of money that the seller was to keep: the ledger says that it is
+-- not kept; a dispute that is open may still end well. Money that comes back and has no ticket to show for it is owed, and an operator
+-- decides. Second call: changes nothing.
 -- Locks: outbox row → those of webhook.end_tickets → refunds_due → key of the ledger; the caller holds the payment.
 create function webhook.tell_order(
   p_known public.payments,
@@ -357,15 +385,11 @@ begin
   if p_rule.fact in ('refund', 'refund_failed') then
     v_back := v_back - webhook.note_own_refund(p_new, p_object);
   end if;
-  if p_new.refunded > p_known.refunded then
-    -- A dispute may still end well, and takes nothing of what the seller keeps.
+  if p_new.refunded > p_known.refunded or p_new.told = 'dispute_lost' then
     perform webhook.write_order_credits(array[(
-      v_key, p_new.user_id, 'forfeit', 'refunded:' || v_key || ':' || p_new.changes, k.amount, p_new.currency
+      v_key, p_new.user_id, 'forfeit', 'gone:' || v_key || ':' || p_new.changes, least(w.kept, -w.keepable), p_new.currency
     )::webhook.order_credit])
-    from (
-      select least(p_new.refunded - p_known.refunded, c.kept, c.disputed - c.owed) as amount from webhook.credits_of(p_new) c
-    ) k
-    where k.amount > 0;
+    from webhook.worth_of(p_new) w where least(w.kept, -w.keepable) > 0;
   end if;
   if v_is_gone then
     update public.refunds_due d set state = 'done', error = 'the payment went back another way'
@@ -822,8 +846,7 @@ begin
 end
 $$;
 
--- Promise: the refund is due, under a new key where Stripe has failed the old one, or skipped and forfeited, as far as the ledger says
--- that it is owed and no other row has it: what went back elsewhere is not kept. Money that a dispute holds may come back, and is kept.
+-- Promise: the refund is due, under a new key where Stripe has failed the old one, or skipped and forfeited (webhook.forfeit).
 -- Second call: the same. Locks: the refund → the key of the ledger's row; the caller holds the payment.
 create function webhook.decide_refund(p_refund public.refunds_due, p_state text, p_actor text) returns void
 language plpgsql set search_path = ''
@@ -840,16 +863,7 @@ begin
     refund_key = case when v_is_new then r.id || ':try' || v_try + 1 else r.refund_key end
   where r.id = p_refund.id;
   if p_state = 'skipped' then
-    perform webhook.write_order_credits(array[
-      (p_refund.payment_key, p.user_id, 'forfeit', p_refund.id, -least(p_refund.amount, k.owed), p_refund.currency)::webhook.order_credit
-    ])
-    from webhook.lock_payment(p_refund.payment_key) p, webhook.credits_of(p) c, lateral (
-      select c.owed - case when p.told = 'dispute_lost' then 0 else c.disputed end - coalesce((
-        select sum(r.amount) from public.refunds_due r
-        where r.payment_key = p_refund.payment_key and r.state in ('due', 'review', 'failed') and r.id <> p_refund.id
-      ), 0) as owed
-    ) k
-    where k.owed > 0;
+    perform webhook.forfeit(p, p_refund.id, p_refund.amount) from webhook.lock_payment(p_refund.payment_key) p;
   end if;
 end
 $$;

@@ -3,18 +3,28 @@
 
 import type { Lane } from '../lanes.ts';
 import type { Actor, Fate } from './actors.ts';
+import type { Dispute, Kind, Payment, Session } from './books.ts';
 import { payAt } from './commands/buyers.ts';
 import { deliverAt } from './commands/provider.ts';
 import { end, exhaust } from './history.ts';
 import { openDoor, PROCESSES, type ProcessName } from './processes.ts';
 import type { OrderState } from './state.ts';
-import type { Kind, Payment, Session } from './stripe.ts';
 import { HOLD_SEC, PAY_POOL, type Rules, UNIT_PRICE, World } from './world.ts';
 
 const GRACE_SEC = 60;
-const RULES: Rules = { slots: 2, maxPerUser: null, graceSec: GRACE_SEC, skewSec: 0, bought: 'none' };
+const RULES: Rules = {
+  slots: 2,
+  maxPerUser: null,
+  graceSec: GRACE_SEC,
+  skewSec: 0,
+  bought: 'none',
+  refundBy: 'sluice',
+  toldBy: 'charge',
+};
 /** Longer than a worker's lease, shorter than what is left of a hold. */
 const LEASE_OVER_SEC = 120;
+/** Of a payment: something is left. */
+const PART = 4;
 const LUCKY = 9;
 const UNLUCKY = 0;
 
@@ -101,6 +111,36 @@ class Play {
 
   claimsOf(order: OrderState): string[] {
     return this.world.state.intake.claims.filter((claim) => claim.order === order.id).map(({ id }) => id);
+  }
+
+  async refundOutside(payment: Payment, amount: number): Promise<void> {
+    this.world.doing(`${payment.id}: ${amount} of ${payment.amount} are refunded in Stripe's dashboard`);
+    this.world.stripe.refundOutside(payment, amount, this.world.rules.toldBy);
+    await this.deliverAll();
+  }
+
+  async dispute(payment: Payment, amount: number): Promise<Dispute> {
+    this.world.doing(`${payment.id}: a dispute takes ${amount} of ${payment.amount}`);
+    const dispute = this.world.stripe.openDispute(payment, amount);
+    await this.deliverAll();
+    return dispute;
+  }
+
+  /** A dispute takes so much, for good. */
+  async lose(payment: Payment, amount: number): Promise<Dispute> {
+    const dispute = await this.dispute(payment, amount);
+    this.world.doing(`${payment.id}: its dispute is lost`);
+    this.world.stripe.closeDispute(payment, dispute, false, 0, false);
+    await this.deliverAll();
+    return dispute;
+  }
+
+  async skipAll(): Promise<void> {
+    for (const { id, state } of this.world.state.ledger.refunds)
+      if (state === 'review') {
+        this.world.doing(`an operator skips ${id}`);
+        this.world.got(await this.world.decideRefund(id, 'skip'));
+      }
   }
 
   async void(claims: readonly string[], isRefund = true): Promise<void> {
@@ -190,8 +230,7 @@ export const SCENARIOS: Record<string, Scenario> = {
       const payment = await play.pay(await play.checkout(await play.claim('ann')));
       await play.deliverAll();
       await play.until('courier', 'settle_payments', 'dies-before');
-      play.world.stripe.refundOutside(payment, payment.amount);
-      await play.deliverAll();
+      await play.refundOutside(payment, payment.amount);
       await play.work('courier');
       await play.pass(LEASE_OVER_SEC);
       await play.work('courier', 'bridge');
@@ -203,8 +242,7 @@ export const SCENARIOS: Record<string, Scenario> = {
       const second = play.payByHand('right', order);
       await play.deliverAll();
       await play.work('courier');
-      play.world.stripe.refundOutside(second, second.amount);
-      await play.deliverAll();
+      await play.refundOutside(second, second.amount);
       await play.work('courier');
     },
   },
@@ -303,8 +341,7 @@ export const SCENARIOS: Record<string, Scenario> = {
   'own-refund-untold': {
     async play(play) {
       const { order, payment } = await play.buy('ann', 2);
-      play.world.stripe.refundOutside(payment, UNIT_PRICE);
-      await play.deliverAll();
+      await play.refundOutside(payment, UNIT_PRICE);
       await play.void(play.claimsOf(order).slice(0, 1));
       await play.work('courier', 'refunder');
       play.loseAll();
@@ -318,6 +355,52 @@ export const SCENARIOS: Record<string, Scenario> = {
       await play.until('refunder', 'refunds', 'dies-after');
       await play.pass(LEASE_OVER_SEC);
       await play.work('refunder');
+    },
+  },
+  'any-loss-voids': {
+    async play(play) {
+      const { payment } = await play.buy('ann');
+      await play.lose(payment, PART);
+      await play.work('courier');
+    },
+  },
+  'back-not-owed': {
+    async play(play) {
+      const { payment } = await play.buy('ann');
+      const dispute = await play.lose(payment, payment.amount);
+      await play.work('courier');
+      play.world.stripe.appeal(payment, dispute, payment.amount);
+      await play.deliverAll();
+    },
+  },
+  'back-for-a-ticket': {
+    async play(play) {
+      const { order, payment } = await play.buy('ann', 2);
+      const dispute = await play.dispute(payment, payment.amount);
+      await play.void(play.claimsOf(order).slice(0, 1));
+      await play.work('courier');
+      play.world.stripe.closeDispute(payment, dispute, true, payment.amount, false);
+      await play.deliverAll();
+    },
+  },
+  'skip-keeps-refunded': {
+    rules: { refundBy: 'operator' },
+    async play(play) {
+      const { order, payment } = await play.buy('ann');
+      await play.void(play.claimsOf(order));
+      await play.work('courier');
+      await play.refundOutside(payment, PART);
+      await play.skipAll();
+    },
+  },
+  'kept-though-refunded': {
+    rules: { refundBy: 'operator' },
+    async play(play) {
+      const { order, payment } = await play.buy('ann');
+      await play.void(play.claimsOf(order));
+      await play.work('courier');
+      await play.skipAll();
+      await play.refundOutside(payment, payment.amount);
     },
   },
 };

@@ -16,13 +16,14 @@ import {
   payLater,
   release,
 } from './commands/buyers.ts';
-import { discard, replay, voidClaims } from './commands/operator.ts';
+import { appeal, closeDispute, dispute } from './commands/disputes.ts';
+import { decideRefund, discard, replay, voidClaims } from './commands/operator.ts';
 import {
   arrive,
   deliver,
   deliverAt,
+  failRefund,
   lose,
-  loseDispute,
   misdeliver,
   refundOutside,
 } from './commands/provider.ts';
@@ -46,6 +47,8 @@ const rules: fc.Arbitrary<Rules> = fc.record({
   graceSec: fc.constantFrom(60, 180),
   skewSec: fc.constantFrom(-45, 0, 45),
   bought: fc.constantFrom<Rules['bought'][]>('none', 'none', 'none', 'held', 'queued', 'carried', 'carried'),
+  refundBy: fc.constantFrom<Rules['refundBy']>('sluice', 'sluice', 'operator'),
+  toldBy: fc.constantFrom<Rules['toldBy']>('charge', 'refund'),
 });
 
 // What drives orders forward stands here more often than what happens once a week.
@@ -86,7 +89,9 @@ const COMMON = [
   ...[
     payByHand,
     refundOutside,
-    loseDispute,
+    dispute,
+    closeDispute,
+    decideRefund,
     release,
     voidClaims,
     reconcile,
@@ -140,6 +145,14 @@ const LEANINGS = [
     discard,
     voidClaims,
     courier,
+  ],
+  // Money that goes away and comes back.
+  [
+    ...COMMON,
+    ...[dispute, dispute, dispute, closeDispute, closeDispute, closeDispute, closeDispute, appeal, appeal],
+    ...[refundOutside, refundOutside, refundOutside, failRefund, failRefund, failRefund, payByHand],
+    ...[decideRefund, decideRefund, decideRefund, decideRefund, voidClaims, voidClaims, voidClaims],
+    ...[deliver, deliver, deliver, deliver, deliver, courier, courier, refunder, refunder, refunder],
   ],
 ];
 

@@ -2,8 +2,9 @@
 // call of any process, `checkAtRest` when everything has drained. They believe tables and Stripe's books.
 
 import { type PromiseName, Violation } from '../violation.ts';
+import { awayOf, isGone, leftOf, mayHaveGone, type Payment, refundedByUs, refundedOf } from './books.ts';
 import { keyOf, type State, seatsOf } from './state.ts';
-import { type Payment, refundedByUs, refundedOf, type Stripe } from './stripe.ts';
+import type { Stripe } from './stripe.ts';
 
 /** What the promises are held against. */
 export type Scene = {
@@ -16,8 +17,10 @@ export type Scene = {
   expiredSecAgo: number | null;
   /** Claims that had ended at some moment before. */
   ended: ReadonlySet<string>;
-  /** Claims that operators voided without giving money back. */
-  forfeited: ReadonlySet<string>;
+  /** Claims that operators voided, with their money given back or without. */
+  takenBack: ReadonlyMap<string, 'refund' | 'forfeit'>;
+  /** Refunds that operators skipped. */
+  skipped: ReadonlySet<string>;
 };
 
 type Finding = readonly [PromiseName, string];
@@ -169,7 +172,7 @@ const outboxAtRest: Look = ({ state: { ledger } }) =>
     .filter(({ state }) => state !== 'done')
     .map(({ id, state }) => ['I10', `${id} is ${state} at rest`]);
 
-/** Each payment that names an order is tickets, refunded, due or forfeited, and nothing twice. */
+/** What the seller has of each payment that names an order is tickets, due or forfeited, and nothing twice. */
 const moneyAtRest: Look = (scene) =>
   scene.stripe.payments.flatMap((payment) =>
     payment.isPaid && payment.isLive && payment.kind !== 'foreign'
@@ -179,46 +182,52 @@ const moneyAtRest: Look = (scene) =>
           .map(({ id }): Finding => ['I14', `a refund is due for ${payment.id} (${payment.kind}): ${id}`]),
   );
 
-function judgeAtRest({ state, rules, forfeited }: Scene, payment: Payment): Finding[] {
+/**
+ * What went away in part stands against no ticket: Stripe does not say for which seat it was. So tickets, what is due and what is kept
+ * may come to more than what is left, and never to more than what was paid.
+ */
+function judgeAtRest(scene: Scene, payment: Payment): Finding[] {
+  const { state, rules, takenBack, skipped } = scene;
   const key = keyOf(payment);
   const isTold = state.ledger.payments.some((one) => one.key === key);
   // Made by hand, and no event ever came.
   if (!isTold && payment.session === undefined) return [];
+  const mine = state.ledger.refunds.filter((one) => one.key === key);
+  const amountOf = (refunds: typeof mine): number => sum(refunds.map(({ amount }) => amount));
   const tickets = boughtBy(state, key) * rules.unitPrice;
-  const refunded = refundedOf(payment);
-  const outside = refunded - refundedByUs(payment);
-  const open = sum(
-    state.ledger.refunds
-      .filter((one) => one.key === key && OPEN_REFUNDS.has(one.state))
-      .map(({ amount }) => amount),
-  );
+  const open = amountOf(mine.filter((one) => OPEN_REFUNDS.has(one.state)));
   const kept = keptOf(state, key);
-  const name = `${payment.id} paid ${payment.amount}`;
-  const told = `tickets ${tickets}, refunded ${refunded} (outside ${outside}), due ${open}, forfeited ${kept}`;
-  if (payment.isLost || refunded >= payment.amount)
-    return tickets > 0 ? [['I14', `${name} is refunded or lost, and has a ticket`]] : [];
-  // What an operator refunded in part outside cannot be told apart from what is due.
-  const total = tickets + refundedByUs(payment) + open + kept;
-  const isRight = total === payment.amount || (outside > 0 && total + outside >= payment.amount);
-  const allowed = state.intake.claims.filter(({ id }) => forfeited.has(id)).length * rules.unitPrice;
-  return [
-    ...(kept > allowed ? [['I14', `${name}: ${kept} are kept, and operators said ${allowed}`] as const] : []),
-    ...(isRight ? [] : [['I14', `${name}: ${told}`] as const]),
-    ...(tickets > 0 && open > 0 ? [['I14', `${name} has a ticket and a refund due`] as const] : []),
-    ...ledgerSum(state, key, open, outside),
+  const ours = refundedByUs(payment);
+  const left = leftOf(payment);
+  const forfeits = [...takenBack.values()].filter((how) => how === 'forfeit').length * rules.unitPrice;
+  const allowed = forfeits + amountOf(mine.filter(({ id }) => skipped.has(id)));
+  const balance = sum(state.ledger.credits.filter((one) => one.key === key).map(({ amount }) => amount));
+  const books = payment.amount - refundedOf(payment) - awayOf(payment) - tickets - kept;
+  const told =
+    `${payment.id} paid ${payment.amount}: tickets ${tickets}, refunded ${ours} and ${refundedOf(payment) - ours} outside, ` +
+    `away ${awayOf(payment)}, due ${open}, forfeited ${kept}`;
+  const broken: [boolean, string][] = [
+    [isGone(payment) && tickets > 0, 'is gone, and has a ticket'],
+    [!mayHaveGone(payment) && hasLostTickets(scene, key), 'has lost a ticket, and was never gone'],
+    [tickets + open + kept < left, `${left} are left, and less is accounted for`],
+    [tickets + ours + open + kept > payment.amount, 'more is accounted for than was paid'],
+    [kept > allowed, `operators said that ${allowed} are kept`],
+    [kept > 0 && kept + refundedOf(payment) > payment.amount, 'what went back is kept'],
+    [balance !== books, `the credits come to ${balance}, and the books to ${books}`],
   ];
+  return broken.filter(([isBroken]) => isBroken).map(([, what]) => ['I14', `${told}: ${what}`]);
 }
+
+/** A claim that it bought has ended, and no operator has taken it back. */
+const hasLostTickets = ({ state, takenBack }: Scene, key: string): boolean =>
+  state.intake.orders
+    .filter(({ paymentKey }) => paymentKey === key)
+    .flatMap(({ id }) => seatsOf(state, id))
+    .some(({ id, isFreed }) => isFreed && !takenBack.has(id));
 
 /** What the seller keeps, by the ledger's own word. */
 const keptOf = ({ ledger }: State, key: string): number =>
   -sum(ledger.credits.filter((one) => one.key === key && one.kind === 'forfeit').map(({ amount }) => amount));
-
-/** What the ledger of credits still owes is what is due. */
-function ledgerSum(state: State, key: string, open: number, outside: number): Finding[] {
-  const balance = sum(state.ledger.credits.filter((one) => one.key === key).map(({ amount }) => amount));
-  if (balance === open || outside > 0) return [];
-  return [['I14', `the credits of ${key} come to ${balance}, and ${open} are due`]];
-}
 
 const REST: readonly Look[] = [claimsAtRest, outboxAtRest, moneyAtRest];
 

@@ -47,11 +47,13 @@ export type Intake = {
   letters: { id: number; claim: string }[];
 };
 
+export type RefundState = { id: string; key: string; amount: number; state: string };
+
 export type Ledger = {
   tickets: { slot: string; claim: string; user: string; order: string | null }[];
   voided: { claim: string; order: string | null }[];
   outbox: { id: string; kind: string; state: string; result: string | null }[];
-  refunds: { id: string; key: string; amount: number; state: string }[];
+  refunds: RefundState[];
   payments: { key: string; state: string; refunded: number }[];
   credits: { key: string; kind: string; amount: number }[];
   /** Events that no retry can mend. */

@@ -10,7 +10,10 @@ export const PREPARE_LEDGER = `
   begin
     update public.claim_outbox set next_attempt_at = next_attempt_at - v_by, created_at = created_at - v_by;
     update public.refunds_due set next_attempt_at = next_attempt_at - v_by, created_at = created_at - v_by;
-    update public.webhook_events set next_attempt_at = next_attempt_at - v_by where status in ('pending', 'failed', 'processing');
+    update public.webhook_events set next_attempt_at = next_attempt_at - v_by, occurred_at = occurred_at - v_by
+    where status in ('pending', 'failed', 'processing');
+    update public.payments set occurred_at = occurred_at - v_by, refund_told_at = refund_told_at - v_by;
+    update public.payment_refunds set failed_at = failed_at - v_by where failed_at is not null;
   end
   $$;`;
 

@@ -1,67 +1,30 @@
 // Stripe in memory: its sessions, payments, refunds and keys, as its books have them, and the events that it would deliver.
 // It mirrors what the design's own model of Stripe does. Time stands still here too: `advance` moves everything into the past.
 
-import { completedEvent, disputeEvent, paidEvent, refundedEvent, type StripeEvent } from './stripe_events.ts';
+import { type Dispute, type Kind, leftOf, type Payment, type Refund, type Session } from './books.ts';
+import {
+  chargeRefundedEvent,
+  completedEvent,
+  disputeEvent,
+  paidEvent,
+  refundEvent,
+  type StripeEvent,
+} from './stripe_events.ts';
 
 /** A session must expire at least so long after it was made: what comes later than its creator thought is refused. */
 const SHORTEST_SESSION_SEC = 30 * 60;
 /** Stripe promises a day. Longer than any fence of ours, and short enough for histories in which it has forgotten. */
 const KEYS_KEPT_SEC = 3 * 60 * 60;
 const MS_PER_SEC = 1_000;
+const MOMENT_SEC = 0.001;
 
-/** As Stripe has it: what is named like this goes over the wire. */
-export type Session = {
-  id: string;
-  object: 'checkout.session';
-  status: 'open' | 'complete' | 'expired';
-  payment_status: 'paid' | 'unpaid';
-  payment_intent: string | null;
-  client_reference_id: string;
-  metadata: Record<string, string>;
-  amount_total: number;
-  currency: string;
-  created: number;
-  expires_at: number;
-  url: string;
-  livemode: boolean;
-  mode: 'payment';
+/** One delivery that Stripe has to make. atSec is when it happened: it moves into the past, what the event says does not. */
+export type Delivery = {
+  event: StripeEvent;
+  atSec: number;
+  endpoint: 'stripe' | 'other';
+  mayBeLost: boolean;
 };
-
-export type Refund = {
-  id: string;
-  object: 'refund';
-  payment_intent: string;
-  amount: number;
-  currency: string;
-  status: 'succeeded';
-  created: number;
-  metadata: Record<string, string>;
-};
-
-/** How a payment came about. All but `session` were made by hand. */
-export const HAND_MADE = ['right', 'short', 'over', 'other-user', 'unverified', 'test', 'foreign'] as const;
-export type Kind = (typeof HAND_MADE)[number] | 'session';
-
-export type Payment = {
-  id: string;
-  kind: Kind;
-  amount: number;
-  currency: string;
-  /** The order that it names. */
-  order: string;
-  metadata: Record<string, string>;
-  isLive: boolean;
-  /** False while a delayed method has not paid. */
-  isPaid: boolean;
-  hasFailed: boolean;
-  isDelayed: boolean;
-  isLost: boolean;
-  refunds: Refund[];
-  session: Session | undefined;
-};
-
-/** One delivery that Stripe has to make. `isTold` once some delivery of it had its effect. */
-export type Delivery = { event: StripeEvent; endpoint: 'stripe' | 'other'; mayBeLost: boolean };
 
 export type CreateParams = {
   client_reference_id: string;
@@ -81,12 +44,6 @@ export class StripeRefusal extends Error {
   }
 }
 
-export const refundedOf = ({ refunds }: Payment): number =>
-  refunds.reduce((sum, { amount }) => sum + amount, 0);
-/** What we refunded ourselves. */
-export const refundedByUs = ({ refunds }: Payment): number =>
-  refunds.reduce((sum, { amount, metadata }) => sum + (metadata.sluice_refund === undefined ? 0 : amount), 0);
-
 export class Stripe {
   readonly sessions: Session[] = [];
   readonly payments: Payment[] = [];
@@ -97,6 +54,8 @@ export class Stripe {
   readonly #skewSec: number;
   readonly #forgetsKeys: (kind: string) => boolean;
   #serial = 0;
+  /** When it last had something to tell. */
+  #toldAtSec = 0;
   /** How far `advance` has moved everything in all. */
   passedSec = 0;
 
@@ -117,6 +76,8 @@ export class Stripe {
       session.created -= seconds;
     }
     for (const key of this.#keys.values()) key.atSec -= seconds;
+    for (const delivery of this.deliveries) delivery.atSec -= seconds;
+    this.#toldAtSec -= seconds;
     this.#lapse();
   }
 
@@ -211,13 +172,15 @@ export class Stripe {
   ): Refund {
     return this.#once('refund', key, JSON.stringify(params), () => {
       const payment = this.payment(params.payment_intent);
-      const left = payment.amount - refundedOf(payment);
-      if (payment.isLost) throw new StripeRefusal('charge_disputed', 'the charge has been charged back');
-      if (left === 0) throw new StripeRefusal('charge_already_refunded', 'the charge is already refunded');
+      const left = leftOf(payment);
+      if (left <= 0 && payment.disputes.length > 0)
+        throw new StripeRefusal('charge_disputed', 'the charge has been charged back');
+      if (left <= 0) throw new StripeRefusal('charge_already_refunded', 'the charge is already refunded');
       if (params.amount > left)
         throw new StripeRefusal('', `the refund (${params.amount}) is greater than what is left (${left})`);
       const refund = this.#book(payment, params.amount, params.metadata);
-      this.#tell(refundedEvent(this.#id('evt'), payment, this.nowSec()), true);
+      this.#tell(chargeRefundedEvent(this.#id('evt'), payment, this.nowSec()), true);
+      this.#tell(refundEvent(this.#id('evt'), 'created', payment, refund, this.nowSec()), true);
       return refund;
     });
   }
@@ -237,7 +200,9 @@ export class Stripe {
   }
 
   #tell(event: StripeEvent, mayBeLost: boolean, endpoint: Delivery['endpoint'] = 'stripe'): void {
-    this.deliveries.push({ event, endpoint, mayBeLost });
+    // No two events at one time: which of two totals of refunds is newer could not be told.
+    this.#toldAtSec = Math.max(Date.now() / MS_PER_SEC + this.#skewSec, this.#toldAtSec + MOMENT_SEC);
+    this.deliveries.push({ event, atSec: this.#toldAtSec, endpoint, mayBeLost });
   }
 
   /** The buyer pays on Stripe's page, now or by a method that pays later. False where the session takes no money. */
@@ -279,7 +244,7 @@ export class Stripe {
   #newPayment(kind: Kind, order: string, amount: number, metadata: Record<string, string>): Payment {
     const payment: Payment = {
       ...{ id: this.#id('pi'), kind, amount, currency: 'eur', order, metadata, isLive: kind !== 'test' },
-      ...{ isPaid: true, hasFailed: false, isDelayed: false, isLost: false, refunds: [], session: undefined },
+      ...{ isPaid: true, hasFailed: false, isDelayed: false, refunds: [], disputes: [], session: undefined },
     };
     this.payments.push(payment);
     return payment;
@@ -296,14 +261,49 @@ export class Stripe {
     return payment;
   }
 
-  /** In Stripe's dashboard. Its events are told again and again, so they are never lost for good. */
-  refundOutside(payment: Payment, amount: number): void {
-    this.#book(payment, amount, {});
-    this.#tell(refundedEvent(this.#id('evt'), payment, this.nowSec()), false);
+  /** In Stripe's dashboard. One event of it is told again and again until it is taken; the others may be lost. */
+  refundOutside(payment: Payment, amount: number, toldBy: 'charge' | 'refund'): void {
+    const refund = this.#book(payment, amount, {});
+    this.#tell(refundEvent(this.#id('evt'), 'created', payment, refund, this.nowSec()), toldBy === 'charge');
+    this.#tell(chargeRefundedEvent(this.#id('evt'), payment, this.nowSec()), toldBy === 'refund');
   }
 
-  loseDispute(payment: Payment): void {
-    payment.isLost = true;
-    this.#tell(disputeEvent(this.#id('evt'), payment, this.nowSec()), false);
+  /** The buyer's bank sends it back, days later. */
+  failRefund(payment: Payment, refund: Refund): void {
+    refund.status = 'failed';
+    this.#tell(refundEvent(this.#id('evt'), 'updated', payment, refund, this.nowSec()), true);
+    this.#tell(refundEvent(this.#id('evt'), 'failed', payment, refund, this.nowSec()), false);
+  }
+
+  /** The buyer's bank takes money: all of it even where a part was refunded. */
+  openDispute(payment: Payment, amount: number): Dispute {
+    const dispute: Dispute = { id: this.#id('dp'), amount, status: 'needs_response', moves: [] };
+    payment.disputes.push(dispute);
+    this.#tellDispute('created', payment, dispute, true);
+    this.#moveBack(payment, dispute, -amount);
+    return dispute;
+  }
+
+  /** The bank decides, and gives so much back. Stripe may say so before the money is there. */
+  closeDispute(payment: Payment, dispute: Dispute, isWon: boolean, back: number, isToldFirst: boolean): void {
+    dispute.status = isWon ? 'won' : 'lost';
+    if (isToldFirst) this.#tellDispute('closed', payment, dispute, false);
+    this.#moveBack(payment, dispute, back);
+    if (!isToldFirst) this.#tellDispute('closed', payment, dispute, false);
+  }
+
+  /** A dispute that was lost gives something back after all. */
+  appeal(payment: Payment, dispute: Dispute, back: number): void {
+    this.#moveBack(payment, dispute, back);
+  }
+
+  #moveBack(payment: Payment, dispute: Dispute, amount: number): void {
+    if (amount === 0) return;
+    dispute.moves.push({ id: this.#id('txn'), amount });
+    this.#tellDispute(amount < 0 ? 'funds_withdrawn' : 'funds_reinstated', payment, dispute, false);
+  }
+
+  #tellDispute(name: string, payment: Payment, dispute: Dispute, mayBeLost: boolean): void {
+    this.#tell(disputeEvent(this.#id('evt'), name, payment, dispute, this.nowSec()), mayBeLost);
   }
 }

@@ -2,7 +2,8 @@
 
 import type { StripeClient } from '#core/orders/stripe.ts';
 import type { Ask } from './actors.ts';
-import type { CreateParams, Refund } from './stripe.ts';
+import type { Refund } from './books.ts';
+import type { CreateParams } from './stripe.ts';
 import type { World } from './world.ts';
 
 type RefundParams = { payment_intent: string; amount: number; metadata: Record<string, string> };

@@ -1,6 +1,6 @@
 // Events as Stripe delivers them, with what the handlers of DB2 read.
 
-import type { Payment, Session } from './stripe.ts';
+import { type Dispute, type Payment, type Refund, refundedOf, type Session } from './books.ts';
 
 export type StripeEvent = {
   id: string;
@@ -43,22 +43,38 @@ export function paidEvent(id: string, payment: Payment, nowSec: number): StripeE
 }
 
 /** The charge tells the sum of all refunds. */
-export function refundedEvent(id: string, payment: Payment, nowSec: number): StripeEvent {
-  const { id: intent, amount, currency, metadata, isLive, refunds } = payment;
+export function chargeRefundedEvent(id: string, payment: Payment, nowSec: number): StripeEvent {
+  const { id: intent, amount, currency, metadata, isLive } = payment;
   return event(id, 'charge.refunded', nowSec, isLive, {
     ...{ id: chargeOf(intent), object: 'charge', payment_intent: intent, captured: true, amount },
-    ...{ amount_captured: amount, amount_refunded: refunds.reduce((sum, one) => sum + one.amount, 0) },
+    ...{ amount_captured: amount, amount_refunded: refundedOf(payment) },
     ...{ currency, metadata, livemode: isLive },
   });
 }
 
-export function disputeEvent(id: string, payment: Payment, nowSec: number): StripeEvent {
-  const { id: intent, amount, currency, isLive } = payment;
-  const charge = chargeOf(intent);
-  return event(id, 'charge.dispute.closed', nowSec, isLive, {
-    ...{ id: `dp${intent}`, object: 'dispute', charge, payment_intent: intent, amount, currency },
-    ...{ status: 'lost', livemode: isLive, metadata: {} },
-    balance_transactions: [{ id: `txn${intent}`, amount: -amount, currency, fee: 0, net: -amount }],
+/** The refund tells itself. */
+export function refundEvent(
+  id: string,
+  name: 'created' | 'updated' | 'failed',
+  { isLive }: Payment,
+  refund: Refund,
+  nowSec: number,
+): StripeEvent {
+  return event(id, `refund.${name}`, nowSec, isLive, { ...refund });
+}
+
+/** A dispute tells all that its balance transactions moved so far. */
+export function disputeEvent(
+  id: string,
+  name: string,
+  { id: intent, currency, isLive }: Payment,
+  { id: dispute, amount, status, moves }: Dispute,
+  nowSec: number,
+): StripeEvent {
+  return event(id, `charge.dispute.${name}`, nowSec, isLive, {
+    ...{ id: dispute, object: 'dispute', charge: chargeOf(intent), payment_intent: intent, amount, currency },
+    ...{ status, livemode: isLive, metadata: {} },
+    balance_transactions: moves.map((move) => ({ ...move, currency, fee: 0, net: move.amount })),
   });
 }
 

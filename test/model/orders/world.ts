@@ -31,6 +31,10 @@ export type Rules = {
   skewSec: number;
   /** Tickets that are bought before anything else happens, and whether the bridge has carried them. */
   bought: 'none' | 'held' | 'queued' | 'carried';
+  /** Who sends back what bought nothing. */
+  refundBy: 'sluice' | 'operator';
+  /** Which event of a refund in the dashboard the endpoint always gets in the end. Where each tells what the other lost, none knows all. */
+  toldBy: 'charge' | 'refund';
 };
 
 export const codeOf = (error: unknown): string => {
@@ -52,14 +56,23 @@ export class World {
   history: string[] = [];
   stripe = new Stripe('', 0, () => false);
   state: State = EMPTY;
-  rules: Rules = { slots: 0, maxPerUser: null, graceSec: 0, skewSec: 0, bought: 'none' };
+  rules: Rules = {
+    slots: 0,
+    maxPerUser: null,
+    graceSec: 0,
+    skewSec: 0,
+    bought: 'none',
+    refundBy: 'sluice',
+    toldBy: 'charge',
+  };
   /** Processes that have not ended. */
   actors: Actor[] = [];
   /** Calls to Stripe that are still on their way, their callers long gone. */
   late: { what: string; make: () => Promise<unknown> }[] = [];
   #freedInTime = new Set<string>();
   #ended = new Set<string>();
-  #forfeited = new Set<string>();
+  #takenBack = new Map<string, 'refund' | 'forfeit'>();
+  #skipped = new Set<string>();
   /** Names for people: orders and claims in the order in which they came. */
   readonly #names = new Map<string, string>();
 
@@ -83,7 +96,8 @@ export class World {
     this.late = [];
     this.#freedInTime = new Set();
     this.#ended = new Set();
-    this.#forfeited = new Set();
+    this.#takenBack = new Map();
+    this.#skipped = new Set();
     this.#names.clear();
     this.#expiredSecAgo = null;
     const { db1, db2 } = this.#lane;
@@ -94,9 +108,21 @@ export class World {
     ]);
     await db1.rows(
       `insert into public.engine_config (pool_id, confirm_by, price, currency, payment_tenant, hold_sec, max_per_user, max_quantity,
-         expire_grace_sec)
-       values ($1, 'payment', $2, $3, 'stripe', $4, $5, $6, $7), ($8, 'auto', null, null, null, null, null, 1, 60)`,
-      [PAY_POOL, UNIT_PRICE, CURRENCY, HOLD_SEC, rules.maxPerUser, QUANTITY_MAX, rules.graceSec, AUTO_POOL],
+         expire_grace_sec, refund_by)
+       values ($1, 'payment', $2, $3, 'stripe', $4, $5, $6, $7, $9), ($8, 'auto', null, null, null, null, null, 1, 60, 'sluice')`,
+      [
+        ...[
+          PAY_POOL,
+          UNIT_PRICE,
+          CURRENCY,
+          HOLD_SEC,
+          rules.maxPerUser,
+          QUANTITY_MAX,
+          rules.graceSec,
+          AUTO_POOL,
+        ],
+        rules.refundBy,
+      ],
     );
     await this.#addSlots(PAY_POOL, rules.slots);
     await this.#addSlots(AUTO_POOL, 1);
@@ -182,7 +208,8 @@ export class World {
         freedInTime: this.#freedInTime,
         expiredSecAgo: this.#expiredSecAgo,
         ended: this.#ended,
-        forfeited: this.#forfeited,
+        takenBack: this.#takenBack,
+        skipped: this.#skipped,
       });
     } catch (error) {
       throw error instanceof Violation ? new Violation(error.promise, this.#named(error.detail)) : error;
@@ -267,12 +294,12 @@ export class World {
   }
 
   /** One delivery: recorded and processed, as an endpoint does. True where Stripe is told that all is well. */
-  async deliver({ event, endpoint }: Delivery): Promise<string> {
+  async deliver({ event, atSec, endpoint }: Delivery): Promise<string> {
     const [recorded] = await this.#lane.db2.rows<{ id: string }>(
       `select r.id from webhook.record_events(
          array(select e.webhook_id from public.webhook_endpoints e where e.name = $1),
          array[$2], array[$3], array[to_timestamp($4)], array[$5], null, null, array[$5], null, null, null) r`,
-      [endpoint, event.id, event.type, event.created, JSON.stringify(event)],
+      [endpoint, event.id, event.type, atSec, JSON.stringify(event)],
     );
     const [row] = await this.#lane.db2.rows<{ outcome: string }>(
       'select outcome from webhook.process_event($1)',
@@ -350,8 +377,19 @@ export class World {
 
   async requestVoid(claims: readonly string[], isRefund: boolean): Promise<void> {
     await this.#lane.db2.rows('select public.request_void($1, $2, $3, $4)', [claims, isRefund, ACTOR, null]);
-    if (!isRefund) for (const claim of claims) this.#forfeited.add(claim);
+    for (const claim of claims)
+      if (this.#takenBack.get(claim) !== 'forfeit')
+        this.#takenBack.set(claim, isRefund ? 'refund' : 'forfeit');
     await this.look('db2');
+  }
+
+  async decideRefund(id: string, action: 'send' | 'skip'): Promise<string> {
+    const [row] = await this.call('db2')<{ outcome: string }>('decide_refunds', {
+      ...{ p_ids: [id], p_action: action, p_actor: ACTOR, p_reason: null, p_dry_run: false },
+    });
+    if (row?.outcome === 'skipped') this.#skipped.add(id);
+    await this.look('db2');
+    return row?.outcome ?? 'no row';
   }
 
   /** A repair of `reconcile --fix`, whenever what it knows was read. */

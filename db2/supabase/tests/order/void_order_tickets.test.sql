@@ -38,7 +38,7 @@ select is(
 select is(pg_temp.void((select id from ids where name = 'kept'), 2), 'voided', 'the other is taken back without a refund');
 select is(
   (select string_agg(kind || ' ' || amount, ', ' order by id) from public.credit_ledger),
-  'payment 2000, purchase -2000, purchase_void 1000, forfeit -1000, purchase_void 1000', 'the seller keeps that money'
+  'payment 2000, purchase -2000, purchase_void 1000, purchase_void 1000, forfeit -1000', 'the seller keeps that money'
 );
 select is(tests.owed(), '1000 1000', 'and the sums agree');
 select is(

@@ -3,9 +3,9 @@
 import fc, { type Arbitrary, type AsyncCommand } from 'fast-check';
 import { pick, preferred, step } from '../../step.ts';
 import { anyFate } from '../actors.ts';
+import { HAND_MADE, type Session } from '../books.ts';
 import { openDoor } from '../processes.ts';
 import { type OrderState, seatsOf } from '../state.ts';
-import { HAND_MADE, type Session } from '../stripe.ts';
 import { AUTO_POOL, PAY_POOL, UNIT_PRICE, type World } from '../world.ts';
 
 export type Command = Arbitrary<AsyncCommand<World, World>>;

@@ -1,8 +1,8 @@
-// What operators do: void, with and without a refund, and see to dead letters.
+// What operators do: void, with and without a refund, decide about refunds that wait, and see to dead letters.
 
 import fc from 'fast-check';
 import { pick, step } from '../../step.ts';
-import type { ClaimState } from '../state.ts';
+import type { ClaimState, RefundState } from '../state.ts';
 import type { World } from '../world.ts';
 import { anyNumber, type Command } from './buyers.ts';
 
@@ -28,6 +28,25 @@ export const voidClaims: Command = fc
           claims.map(({ id }) => id),
           isRefund,
         );
+      },
+    ),
+  );
+
+const waiting = ({ state }: World): RefundState[] =>
+  state.ledger.refunds.filter((one) => one.state === 'review' || one.state === 'failed');
+
+export const decideRefund: Command = fc
+  .tuple(anyNumber, fc.constantFrom<'send' | 'skip'>('send', 'skip'))
+  .map(([at, action]) =>
+    step(
+      `${action} the refund ${at}`,
+      (world) => waiting(world).length > 0,
+      async (_, world) => {
+        const refund = pick(waiting(world), at);
+        world.doing(
+          `an operator decides to ${action} the ${refund.state} refund ${refund.id} of ${refund.amount}`,
+        );
+        world.got(await world.decideRefund(refund.id, action));
       },
     ),
   );

@@ -1,8 +1,9 @@
-// What Stripe and its network do: deliver, deliver again, lose, deliver to the wrong endpoint; refunds and disputes outside.
+// What Stripe and its network do: deliver, deliver again, lose, deliver to the wrong endpoint; refunds outside, and refunds that fail.
 
 import fc from 'fast-check';
 import { pick, step } from '../../step.ts';
-import { type Delivery, type Payment, refundedOf } from '../stripe.ts';
+import { leftOf, type Payment, type Refund } from '../books.ts';
+import type { Delivery } from '../stripe.ts';
 import type { World } from '../world.ts';
 import { anyNumber, type Command } from './buyers.ts';
 
@@ -72,12 +73,12 @@ export const arrive: Command = anyNumber.map((at) =>
   ),
 );
 
-/** What is left of a payment that an operator can see in Stripe's dashboard. */
+/** Payments that an operator can see in Stripe's dashboard, as money of the seller. */
+export const isSettled = ({ isPaid, isLive, kind }: Payment): boolean =>
+  isPaid && isLive && kind !== 'foreign';
+
 const refundable = ({ stripe }: World): Payment[] =>
-  stripe.payments.filter(
-    (one) =>
-      one.isPaid && one.isLive && one.kind !== 'foreign' && !one.isLost && refundedOf(one) < one.amount,
-  );
+  stripe.payments.filter((one) => isSettled(one) && leftOf(one) > 0);
 
 export const refundOutside: Command = fc.tuple(anyNumber, fc.integer({ min: 0, max: 4 })).map(([at, how]) =>
   step(
@@ -85,25 +86,31 @@ export const refundOutside: Command = fc.tuple(anyNumber, fc.integer({ min: 0, m
     (world) => refundable(world).length > 0,
     async (_, world) => {
       const payment = pick(refundable(world), at);
-      const left = payment.amount - refundedOf(payment);
+      const left = leftOf(payment);
       const amount = how < 3 ? left : Math.min(left, PART);
       world.doing(`${payment.id}: ${amount} of ${payment.amount} are refunded in Stripe's dashboard`);
-      world.stripe.refundOutside(payment, amount);
+      world.stripe.refundOutside(payment, amount, world.rules.toldBy);
     },
   ),
 );
 
-export const loseDispute: Command = anyNumber.map((at) =>
+type Sent = { payment: Payment; refund: Refund };
+
+/** Refunds that buyers have, ours too. */
+const sent = ({ stripe }: World): Sent[] =>
+  stripe.payments.flatMap((payment) =>
+    payment.refunds.filter(({ status }) => status === 'succeeded').map((refund) => ({ payment, refund })),
+  );
+
+export const failRefund: Command = anyNumber.map((at) =>
   step(
-    `lose a dispute ${at}`,
-    (world) => refundable(world).some((one) => refundedOf(one) === 0),
+    `the refund ${at} fails`,
+    (world) => sent(world).length > 0,
     async (_, world) => {
-      const payment = pick(
-        refundable(world).filter((one) => refundedOf(one) === 0),
-        at,
-      );
-      world.doing(`${payment.id}: a dispute is lost`);
-      world.stripe.loseDispute(payment);
+      const { payment, refund } = pick(sent(world), at);
+      const whose = refund.metadata.sluice_refund === undefined ? 'from the dashboard' : 'of ours';
+      world.doing(`${payment.id}: the bank sends a refund ${whose} of ${refund.amount} back`);
+      world.stripe.failRefund(payment, refund);
     },
   ),
 );
