@@ -29,7 +29,8 @@ import {
 } from './commands/provider.ts';
 import { bridge, closer, courier, ender, goOn, reconcile, refunder, tick } from './commands/workers.ts';
 import { openDoor, PROCESSES, type ProcessName } from './processes.ts';
-import { PAY_POOL, type Rules, World } from './world.ts';
+import { PAY_POOL, type Rules } from './rules.ts';
+import { World } from './world.ts';
 
 const COMMANDS_MAX = 70;
 const SLOTS_MAX = 3;

@@ -18,9 +18,10 @@ import {
 } from '#core/reconcile.ts';
 import type { Ask, Body } from './actors.ts';
 import { breakCalls } from './broken.ts';
+import { ACTOR } from './rules.ts';
 import type { OrderState } from './state.ts';
 import { stripeClient } from './stripe_client.ts';
-import { ACTOR, codeOf, type World } from './world.ts';
+import { codeOf, type World } from './world.ts';
 
 /** A worker's lease: `advance` lets it run out. */
 const LEASE_SEC = 100;

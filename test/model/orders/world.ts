@@ -7,35 +7,15 @@ import type { Lane, Side } from '../lanes.ts';
 import { Violation } from '../violation.ts';
 import { Actor, type Ask, type Body, type Callee, type Fate } from './actors.ts';
 import { checkAlways, checkAtRest, type Scene } from './promises.ts';
+import { ACTOR, AUTO_POOL, addPools, NO_RULES, PAY_POOL, type Rules, UNIT_PRICE } from './rules.ts';
 import { keyOf, type State, seatsOf } from './state.ts';
 import { CLEAN_INTAKE, CLEAN_LEDGER, INTAKE, LEDGER, SWEEP_INTAKE, SWEEP_LEDGER } from './statements.ts';
 import { type Delivery, Stripe } from './stripe.ts';
 
-export const PAY_POOL = 'pay';
-export const AUTO_POOL = 'auto';
-export const UNIT_PRICE = 10;
-export const HOLD_SEC = 240;
-export const ACTOR = 'ada';
-const CURRENCY = 'eur';
-const QUANTITY_MAX = 2;
 /** After so many histories of a lane their dead rows and credits cost more than a TRUNCATE. */
 const HISTORIES_PER_SWEEP = 50;
 /** Calls of one process. What takes more goes round in circles. */
 const STEPS_MAX = 200;
-
-export type Rules = {
-  slots: number;
-  maxPerUser: number | null;
-  graceSec: number;
-  /** By how much Stripe's clock is ahead. */
-  skewSec: number;
-  /** Tickets that are bought before anything else happens, and whether the bridge has carried them. */
-  bought: 'none' | 'held' | 'queued' | 'carried';
-  /** Who sends back what bought nothing. */
-  refundBy: 'sluice' | 'operator';
-  /** Which event of a refund in the dashboard the endpoint always gets in the end. Where each tells what the other lost, none knows all. */
-  toldBy: 'charge' | 'refund';
-};
 
 export const codeOf = (error: unknown): string => {
   const { code } = error as { code?: unknown };
@@ -56,15 +36,7 @@ export class World {
   history: string[] = [];
   stripe = new Stripe('', 0, () => false);
   state: State = EMPTY;
-  rules: Rules = {
-    slots: 0,
-    maxPerUser: null,
-    graceSec: 0,
-    skewSec: 0,
-    bought: 'none',
-    refundBy: 'sluice',
-    toldBy: 'charge',
-  };
+  rules: Rules = NO_RULES;
   /** Processes that have not ended. */
   actors: Actor[] = [];
   /** Calls to Stripe that are still on their way, their callers long gone. */
@@ -106,24 +78,7 @@ export class World {
       db1.run(isSweep ? SWEEP_INTAKE : CLEAN_INTAKE),
       db2.run(isSweep ? SWEEP_LEDGER : CLEAN_LEDGER),
     ]);
-    await db1.rows(
-      `insert into public.engine_config (pool_id, confirm_by, price, currency, payment_tenant, hold_sec, max_per_user, max_quantity,
-         expire_grace_sec, refund_by)
-       values ($1, 'payment', $2, $3, 'stripe', $4, $5, $6, $7, $9), ($8, 'auto', null, null, null, null, null, 1, 60, 'sluice')`,
-      [
-        ...[
-          PAY_POOL,
-          UNIT_PRICE,
-          CURRENCY,
-          HOLD_SEC,
-          rules.maxPerUser,
-          QUANTITY_MAX,
-          rules.graceSec,
-          AUTO_POOL,
-        ],
-        rules.refundBy,
-      ],
-    );
+    await addPools(db1, rules);
     await this.#addSlots(PAY_POOL, rules.slots);
     await this.#addSlots(AUTO_POOL, 1);
     await this.look();

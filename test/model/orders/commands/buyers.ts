@@ -5,8 +5,9 @@ import { pick, preferred, step } from '../../step.ts';
 import { anyFate } from '../actors.ts';
 import { HAND_MADE, type Session } from '../books.ts';
 import { openDoor } from '../processes.ts';
+import { AUTO_POOL, PAY_POOL, UNIT_PRICE } from '../rules.ts';
 import { type OrderState, seatsOf } from '../state.ts';
-import { AUTO_POOL, PAY_POOL, UNIT_PRICE, type World } from '../world.ts';
+import type { World } from '../world.ts';
 
 export type Command = Arbitrary<AsyncCommand<World, World>>;
 
