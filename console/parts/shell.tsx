@@ -93,11 +93,21 @@ function Badge({ to, amount }: { to: string; amount: number }) {
   );
 }
 
+/**
+ * Scrolls the list until all of the item is in view. After scrollIntoView Chromium 150 lets Tab go on behind the item: the first key on a
+ * page would pass the link that skips the menu.
+ */
+function showIn(list: Element, item: Element): void {
+  const [frame, box] = [list.getBoundingClientRect(), item.getBoundingClientRect()];
+  list.scrollTop += Math.min(0, box.top - frame.top) + Math.max(0, box.bottom - frame.bottom);
+}
+
 /** It scrolls by itself where the window is low, and shows the page of now; what stands below it stays in view. */
 function Places({ path, waiting, isOpen }: { path: string; waiting: Waiting; isOpen: boolean }) {
   const list = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    list.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' });
+    const current = list.current?.querySelector('[aria-current]');
+    if (list.current && current) showIn(list.current, current);
   }, [path, isOpen]);
   return (
     <div class="places" ref={list}>

@@ -401,8 +401,8 @@ $$;
 -- its claim waits with is ending, and gone when the ledger knows (20260224100013_ends.sql): then the claim is discarded and
 -- its slot back on sale. One whose slot is sold elsewhere stays and answers ticket_conflict: "sluice reconcile
 -- --fix" gives the slot to the ticket's claim first. One of a claim that was paid for stays and answers paid: it ends by a void, which
--- begins in the ledger (request_void in DB2). All in one transaction, with one audit row a letter. p_dry_run changes
--- nothing and answers would_discard, ticket_conflict, paid or not_found. claim_id is that of the claim that is ending, or paid.
+-- begins in the ledger (request_void in DB2). All in one transaction, with one audit row for each letter that answers ending,
+-- discarded or ticket_conflict. p_dry_run changes nothing and answers would_discard, ticket_conflict, paid or not_found. claim_id is that of the claim that is ending, or paid.
 -- Second call: ending, then not_found.
 -- Locks: the letters, in the order of their ids → their claims → those of intake.free_claims.
 create function public.discard_dead_letters(

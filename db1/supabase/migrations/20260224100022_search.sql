@@ -218,9 +218,10 @@ begin
 end
 $$;
 
--- Promise: up to p_limit issues, those that are open first: by the beginning of their id, by their lane or type, and by words of their
--- lane, type or error that the text begins at; an error may be given as it was, with its numbers and names. Second call: the same,
--- and what is new. Locks: none. The table is made by the next file.
+-- Promise: up to p_limit issues, open ones first. It finds an issue by the beginning of its id, by its whole lane or type, and by a
+-- text that starts at the start of a word in its lane, type or error. The text may be an error as it was logged: quoted parts and
+-- numbers are reduced as audit.error_shape reduces them. Second call: the same, and what is new. Locks: none. The next file makes the
+-- table.
 create function intake.search_issues(p_q text, p_limit int) returns setof intake.found
 language plpgsql stable set search_path = '' as $$
 declare

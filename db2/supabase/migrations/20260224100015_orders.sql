@@ -116,10 +116,13 @@ language sql set search_path = '' as $$
   on conflict do nothing;
 $$;
 
--- Promise: what is left of a payment for an order when its live tickets have what they are worth. owed: so much should go back to its
--- buyer. keepable: so much may an operator keep instead; what an open dispute holds counts, as it may come back. kept: what the seller
--- keeps already (forfeit), which is in neither. Once the intake was asked to take its tickets back (void:<payment_key>), they are worth
--- nothing, although their purchases may still stand. A payment without a user has bought nothing. Second call: the same. Locks: none.
+-- Promise: what is left of an order's payment after its live tickets are paid for; both amounts can be below zero. owed: captured,
+-- less refunded, less the tickets, less kept, less what disputes hold or took. The buyer should get it back. keepable: an operator
+-- may keep it instead. It is the same, but an open dispute takes nothing from it, because its money may come back; after a lost
+-- dispute all that disputes took is subtracted, and all that was captured where no event says how much. kept: what the seller
+-- keeps already (forfeit); it is part of neither. As soon as the outbox has void:<payment_key>, the tickets count nothing here,
+-- even while credit_ledger still has their purchases. A payment without a user has bought nothing.
+-- Second call: the same. Locks: none.
 create function webhook.worth_of(p_payment public.payments, out owed bigint, out keepable bigint, out kept bigint)
 language sql stable set search_path = ''
 set enable_seqscan = off as $$
@@ -139,8 +142,10 @@ set enable_seqscan = off as $$
   ) m;
 $$;
 
--- Promise: what is owed of the payment under other ids than this one, less the refunds that were told by their total alone: those
--- that a refunder has in hand may be among them. Second call: the same. Locks: none; the caller holds the payment.
+-- Promise: the sum of the payment's open refunds (due, review, failed) under other ids than p_id. Stripe may have told a total of
+-- refunds that is higher than the single refunds that we know; the excess may be refunds that a refunder has sent already. So it
+-- is subtracted, but never more than the open refunds that a refunder has taken (tries > 0).
+-- Second call: the same. Locks: none; the caller holds the payment.
 create function webhook.owed_elsewhere(p_payment public.payments, p_id text) returns bigint
 language sql stable set search_path = ''
 set enable_seqscan = off as $$
@@ -155,10 +160,12 @@ set enable_seqscan = off as $$
   where r.payment_key = p_payment.provider || '/' || p_payment.object_id and r.state in ('due', 'review', 'failed') and r.id <> p_id;
 $$;
 
--- Promise: p_amount of the payment is owed under this id, or what is left of it: what went back and what is owed under other
--- ids counts, each refund once. Where that cannot be told yet, it is owed: the row ends when all of the payment went back. Nothing
--- where nothing is left. Money that came back (back:) is owed only as far as no live ticket has it and the seller does not keep it.
--- p_state is due or review; p_actor is the operator who asked for it, null: none did.
+-- Promise: refunds_due has a row p_id for the lesser of p_amount and what is left of the payment: captured, less refunded, less
+-- what disputes hold or took, less owed_elsewhere. Each refund counts once. If it is not clear yet whether a refund is counted
+-- already, the row is written all the same, and is done when the whole payment is gone (tell_order). If nothing is left, there is
+-- no row. An id back:… is about money that came back. For it, left is worth_of.owed less owed_elsewhere: live tickets and what the
+-- seller keeps come first. p_state is due or review. p_actor is the operator who asked for it, null where Sluice owes it by
+-- itself.
 -- Second call: changes nothing. Locks: the refund; the caller holds the payment.
 create function webhook.owe(
   p_payment public.payments,
@@ -187,8 +194,10 @@ begin
 end
 $$;
 
--- Promise: the seller keeps p_amount of the payment, or what is left of it and owed under no other id. Nothing where nothing is left,
--- or where the payment has no user. Second call: changes nothing. Locks: the key of the ledger's row; the caller holds the payment.
+-- Promise: the ledger has a row forfeit for the lesser of p_amount and worth_of.keepable less owed_elsewhere. p_source is the
+-- voided claim (void:<claim_id>) or the id of the refund that an operator skipped. If that is not above zero, or if the payment
+-- has no user, it writes nothing.
+-- Second call: changes nothing. Locks: the key of the ledger's row; the caller holds the payment.
 create function webhook.forfeit(p_payment public.payments, p_source text, p_amount bigint) returns void
 language sql set search_path = '' as $$
   select webhook.write_order_credits(array[(
@@ -243,10 +252,11 @@ begin
 end
 $$;
 
--- Promise: what a voided claim cost is owed or forfeited, as the outbox row says, and its purchase is taken back in the ledger, in
--- the name that the payment has: a payment that came after its user was erased has the name that it brought, the claim has not.
--- Where the pool's operators refund themselves, it waits for one. Second call: changes nothing.
--- Locks: refunds_due → keys of the ledger; the caller holds the payment.
+-- Promise: the purchase of a voided claim is taken back in the ledger. What it cost is owed where the outbox row asks for a
+-- refund, forfeited where an operator asked for none, and neither where the payment itself is gone. The ledger's rows have the
+-- name that the payment has: a payment that came after its user was erased has the name that it brought, the claim has not. Where
+-- the pool's operators refund themselves, the refund waits for one.
+-- Second call: changes nothing. Locks: refunds_due → keys of the ledger; the caller holds the payment.
 create function webhook.take_back_purchase(
   p_row public.claim_outbox,
   p_claim_id uuid,
@@ -347,11 +357,14 @@ begin
 end
 $$;
 
--- Promise: what an event told about a payment for an order is known where it matters. A payment: the intake is to be asked what it
--- is for (settle:<payment_key>). A payment that is gone: what it bought is taken back, and nothing of it is owed any more. One of
--- our refunds: its row says so. A refund elsewhere, or a lost dispute, of money that the seller was to keep: the ledger says that it is
--- not kept; a dispute that is open may still end well. Money that comes back and has no ticket to show for it is owed, and an operator
--- decides. Second call: changes nothing.
+-- Promise: after an event changed the payment of an order, the outbox, the refunds and the ledger follow.
+-- A payment that names a claim: the outbox has settle:<payment_key>, once, and the intake decides what the payment is for.
+-- A payment that is gone, refunded in full or lost in a dispute with nothing left: its tickets are taken back (take_back), and its
+-- open refunds are done. A refund that Sluice sent: its row follows (note_own_refund). A refund or a lost dispute that takes money
+-- which the seller keeps: the ledger has a row forfeit above zero for that part; an open dispute changes nothing, it may be won.
+-- Money that comes back, by a failed refund or a dispute, after the intake has decided about the payment or was asked for its
+-- tickets: owe writes back:… for an operator to review. A failed refund of ours is owed by its own row instead.
+-- Second call: changes nothing.
 -- Locks: outbox row → those of webhook.end_tickets → refunds_due → key of the ledger; the caller holds the payment.
 create function webhook.tell_order(
   p_known public.payments,
@@ -365,7 +378,7 @@ set enable_seqscan = off as $$
 declare
   v_key constant text := p_new.provider || '/' || p_new.object_id;
   v_back bigint := p_known.refunded - p_new.refunded + coalesce(p_new.disputed, 0) - coalesce(p_known.disputed, 0);
-  -- Nothing of it is left to the seller, by a full refund or a lost dispute; one that does not say how much took all of it.
+  -- Nothing of the payment is left to the seller. A lost dispute without an amount took all of it.
   v_is_gone constant boolean := coalesce(p_new.amount > 0 and p_new.refunded >= p_new.amount, false)
     or p_new.told = 'dispute_lost' and p_new.captured - p_new.refunded + coalesce(p_new.disputed, -p_new.captured) <= 0;
 begin
@@ -597,9 +610,9 @@ begin
 end
 $$;
 
--- Promise: each of the claims, as public.void_targets of the intake gives them, can never be a ticket (again), and what it cost is
--- owed or forfeited as the outbox row says; voided: by this call; already: before. After it the intake may free their slots. Raises
--- SL001 for a row that is none or is not a void, SL015 not read committed. Second call: already.
+-- Promise: none of these claims (rows of public.void_targets of the intake) can be a ticket, now or later. What becomes of their price
+-- is told at webhook.take_back_purchase. outcome is voided (by this call) or already. The intake may then free the slots.
+-- Raises SL001 if the outbox has no void with this id, SL015 not read committed. Second call: already.
 -- Locks: payments, by key → outbox row → those of webhook.end_tickets.
 create function public.void_order_tickets(p_outbox_id text, p_claims jsonb) returns table (claim_id uuid, outcome text)
 language plpgsql security definer set search_path = ''

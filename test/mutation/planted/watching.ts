@@ -157,4 +157,13 @@ export const WATCHING: readonly Bug[] = [
     test: 'test/demo/no_outage.test.ts',
     finds: 'ends and says that there was no outage, where the crowd is over before a fifth is claimed',
   },
+  {
+    name: 'tab-behind-the-menu',
+    was: 'in Chromium 150 the first Tab on a page went past the link that skips the menu',
+    file: 'console/parts/shell.tsx',
+    from: 'if (list.current && current) showIn(list.current, current);',
+    to: "current?.scrollIntoView({ block: 'nearest' });",
+    test: 'test/console/browser/operator.test.ts',
+    finds: 'reaches the content with the first key, past all the links',
+  },
 ];

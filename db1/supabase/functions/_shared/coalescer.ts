@@ -123,8 +123,8 @@ export class Coalescer<Request, Answer> {
   }
 
   /**
-   * A key may have as much as is free. One that is alone ends with half the room, two with a third each: however many are
-   * full, the next one finds room.
+   * A key may have at most as many requests waiting as there are places still free. So one key alone fills half of the room, two
+   * keys fill a third each, and the next key always finds room.
    */
   #hasRoom(queue: RequestQueue<Request, Answer> | undefined, weight: number): boolean {
     const { maxWaiting, maxWaitingWeight } = this.#options;
