@@ -34,6 +34,15 @@ describe('names that are missing', () => {
     assert.equal(names.has('pool'), false);
   });
 
+  it('are those that were asked for to the letter, and no others', () => {
+    const names = new MissingNames(() => 0);
+    const odd = ['\uFEFFpool', '\uFEFF\uFEFFsite', 'caf\u0065\u0301', ' endpoint'];
+    for (const name of odd) names.add(name);
+    for (const name of odd) assert.equal(names.has(name), true, JSON.stringify(name));
+    for (const name of ['pool', 'site', '\uFEFFsite', 'caf\u00e9', 'endpoint'])
+      assert.equal(names.has(name), false, JSON.stringify(name));
+  });
+
   it('keep no request in memory that they were cut from', () => {
     const names = new MissingNames(() => 0);
     const before = heapBytes();

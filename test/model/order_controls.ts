@@ -224,10 +224,14 @@ export const ORDER_CONTROLS = withScenarios({
   'no-refund-key': orders('refunds carry no key and are not looked up', inWiring('no-refund-key')),
   'any-loss-voids': orders(
     'a dispute that was lost for a part takes the tickets back',
+    inLedger(['webhook.tell_order', 'and p_new.captured - p_new.refunded + webhook.lost_of(p_new) <= 0', '']),
+  ),
+  'open-counts-as-lost': orders(
+    'a dispute that is open takes the tickets back where an earlier one was lost for a part',
     inLedger([
-      'webhook.tell_order',
-      'and p_new.captured - p_new.refunded + coalesce(p_new.disputed, -p_new.captured) <= 0',
-      '',
+      'webhook.lost_of',
+      'from unnest(p_payment.lost_disputes) l (dispute_id)',
+      'from (select s.dispute_id from webhook.dispute_sums(p_payment) s) l',
     ]),
   ),
   'back-not-owed': orders(
@@ -236,7 +240,7 @@ export const ORDER_CONTROLS = withScenarios({
   ),
   'back-for-a-ticket': orders(
     'money that comes back is owed for tickets that live, too',
-    inLedger(['webhook.owe', `if p_id like 'back:%' then`, 'if false then']),
+    inLedger(['webhook.owe', `if p_id not like 'void:%' then`, `if p_id like 'settle:%' then`]),
   ),
   'skip-keeps-refunded': orders(
     'a refund that is skipped is kept whole, whatever went back before',
@@ -250,7 +254,7 @@ export const ORDER_CONTROLS = withScenarios({
     'what is refunded elsewhere after a skip is still kept',
     inLedger([
       'webhook.tell_order',
-      "if p_new.refunded > p_known.refunded or p_new.told = 'dispute_lost' then",
+      'if p_new.refunded > p_known.refunded or p_new.lost_disputes is not null then',
       'if false then',
     ]),
   ),

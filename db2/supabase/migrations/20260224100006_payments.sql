@@ -19,7 +19,8 @@ create type public.payment_state as enum (
 -- captured is the highest total of captures that an event told (a payment can be captured several times; no total ever
 -- falls). refunded is what counts of the refunds (webhook.count_refunds): refund_told is the total that a charge told last,
 -- at refund_told_at. disputed is the sum of the disputes' balance transactions, null until one was told. silent_disputes are
--- those that say that money moved while no event lists their transactions: how much is not known.
+-- those that say that money moved while no event lists their transactions: how much is not known. lost_disputes are those that an
+-- event called lost: what they took stays away, also where an appeal gives it back, which their transactions say.
 -- amount is what was paid, by any event's word, null until one says so; held is the hold that it was taken from, whose rest old
 -- versions of the API make a refund of. changes numbers the events that moved money.
 -- adopted is what the ledger had debited of the payment when Sluice took it over, the last of it at adopted_until: for refunds or
@@ -54,6 +55,7 @@ create table public.payments (
   refunded bigint not null default 0,
   disputed bigint,
   silent_disputes text[],
+  lost_disputes text[],
   changes int not null default 1,
   order_id uuid,
   adopted bigint not null default 0,
@@ -456,12 +458,34 @@ begin
     and (p_dispute ->> 'id' = any (p_payment.silent_disputes)) is not true then
     v_payment.silent_disputes := p_payment.silent_disputes || (p_dispute ->> 'id');
   end if;
+  if p_dispute ->> 'status' = 'lost' and (p_dispute ->> 'id' = any (p_payment.lost_disputes)) is not true then
+    v_payment.lost_disputes := p_payment.lost_disputes || (p_dispute ->> 'id');
+  end if;
   return v_payment;
 end
 $$;
 
--- Promise: what the balance transactions of the payment's disputes add up to, null where none is known. A dispute whose parts add
--- up to nothing or to all of it, as far as their slack lets one see, took nothing or all. Of the time before adopted_until counts what was
+-- Promise: what the balance transactions of each of the payment's disputes add up to, and how much of that is adopted. A dispute whose
+-- parts add up to nothing or to all of it, as far as their slack lets one see, took nothing or all.
+-- Second call: the same. Locks: none; the caller holds the payment.
+create function webhook.dispute_sums(p_payment public.payments) returns table (dispute_id text, amount bigint, adopted bigint)
+language sql stable set search_path = ''
+set enable_seqscan = off as $$
+  select d.dispute_id, case
+    when abs(d.amount) <= d.slack then 0
+    when abs(abs(d.amount) - d.whole) <= d.slack then sign(d.amount) * d.whole
+    else d.amount
+  end::bigint, d.adopted::bigint
+  from (
+    select t.dispute_id, sum(t.amount) as amount, sum(t.slack) as slack, max(abs(t.amount)) filter (where t.slack = 0) as whole,
+      coalesce(sum(t.amount) filter (where t.is_adopted), 0) as adopted
+    from public.payment_transactions t
+    where t.provider = p_payment.provider and t.object_id = p_payment.object_id
+    group by t.dispute_id
+  ) d;
+$$;
+
+-- Promise: what the payment's disputes add up to, null where no transaction is known. Of the time before adopted_until counts what was
 -- adopted and is not a refund, and no transaction. Second call: the same. Locks: none; the caller holds the payment.
 create function webhook.count_disputes(p_payment public.payments) returns bigint
 language sql stable set search_path = ''
@@ -471,20 +495,16 @@ set enable_seqscan = off as $$
     when k.amount is null then nullif(webhook.adopted_refunds(p_payment) - p_payment.adopted, 0)
     else k.amount - k.adopted + webhook.adopted_refunds(p_payment) - p_payment.adopted
   end::bigint
-  from (
-    select sum(d.adopted) as adopted, sum(case
-      when abs(d.amount) <= d.slack then 0
-      when abs(abs(d.amount) - d.whole) <= d.slack then sign(d.amount) * d.whole
-      else d.amount
-    end) as amount
-    from (
-      select sum(t.amount) as amount, sum(t.slack) as slack, max(abs(t.amount)) filter (where t.slack = 0) as whole,
-        coalesce(sum(t.amount) filter (where t.is_adopted), 0) as adopted
-      from public.payment_transactions t
-      where t.provider = p_payment.provider and t.object_id = p_payment.object_id
-      group by t.dispute_id
-    ) d
-  ) k;
+  from (select sum(d.adopted) as adopted, sum(d.amount) as amount from webhook.dispute_sums(p_payment) d) k;
+$$;
+
+-- Promise: what lost disputes took of the payment, below zero. A lost dispute without a known transaction took all that was captured. A
+-- dispute that is open took nothing yet: its money may come back. Second call: the same. Locks: none; the caller holds the payment.
+create function webhook.lost_of(p_payment public.payments) returns bigint
+language sql stable set search_path = '' as $$
+  select case when count(d.dispute_id) < count(*) then -p_payment.captured else coalesce(sum(d.amount), 0) end::bigint
+  from unnest(p_payment.lost_disputes) l (dispute_id)
+  left join webhook.dispute_sums(p_payment) d using (dispute_id);
 $$;
 
 -- Promise: the payment with what an event told about its refunds or disputes, counted. The arguments are those of
@@ -619,17 +639,17 @@ begin
   if v_new is distinct from v_known then
     update public.payments p
     set (user_id, told, occurred_at, arrival, last_event_id, amount, held, currency, captured, refund_told,
-        refund_told_at, refunded, disputed, silent_disputes, changes, order_id, refund_before)
+        refund_told_at, refunded, disputed, silent_disputes, lost_disputes, changes, order_id, refund_before)
       = (v_new.user_id, v_new.told, v_new.occurred_at, v_new.arrival, v_new.last_event_id, v_new.amount, v_new.held,
         v_new.currency, v_new.captured, v_new.refund_told, v_new.refund_told_at, v_new.refunded, v_new.disputed,
-        v_new.silent_disputes, v_new.changes, v_new.order_id, v_new.refund_before)
+        v_new.silent_disputes, v_new.lost_disputes, v_new.changes, v_new.order_id, v_new.refund_before)
     where p.provider = p_told.provider and p.object_id = p_told.object_id;
   end if;
   if v_new.order_id is not null then
     perform webhook.tell_order(v_known, v_new, p_rule, p_object);
   end if;
   return case when v_is_first or v_new.told > v_known.told or v_new.changes <> v_known.changes
-    or v_new.order_id is distinct from v_known.order_id then null
+    or (v_new.order_id, v_new.lost_disputes) is distinct from (v_known.order_id, v_known.lost_disputes) then null
     when v_new.last_event_id = p_told.last_event_id then 'already known'
     else 'older than what is known' end;
 end

@@ -118,18 +118,16 @@ $$;
 
 -- Promise: what is left of an order's payment after its live tickets are paid for; both amounts can be below zero. owed: captured,
 -- less refunded, less the tickets, less kept, less what disputes hold or took. The buyer should get it back. keepable: an operator
--- may keep it instead. It is the same, but an open dispute takes nothing from it, because its money may come back; after a lost
--- dispute all that disputes took is subtracted, and all that was captured where no event says how much. kept: what the seller
--- keeps already (forfeit); it is part of neither. As soon as the outbox has void:<payment_key>, the tickets count nothing here,
--- even while credit_ledger still has their purchases. A payment without a user has bought nothing.
+-- may keep it instead. It is the same, but of disputes only what is lost (webhook.lost_of) is subtracted: the money of an open one may
+-- come back. kept: what the seller keeps already (forfeit); it is part of neither. As soon as the outbox has void:<payment_key>, the
+-- tickets count nothing here, even while credit_ledger still has their purchases. A payment without a user has bought nothing. The
+-- rows of the ledger have the payment's user, or the one that its settle row names: an erasure renames the payment first.
 -- Second call: the same. Locks: none.
 create function webhook.worth_of(p_payment public.payments, out owed bigint, out keepable bigint, out kept bigint)
 language sql stable set search_path = ''
 set enable_seqscan = off as $$
   select m.left_over - m.tickets - m.kept + coalesce(p_payment.disputed, 0),
-    m.left_over - m.tickets - m.kept + case
-      when p_payment.told = 'dispute_lost' then coalesce(p_payment.disputed, -p_payment.captured) else 0
-    end,
+    m.left_over - m.tickets - m.kept + webhook.lost_of(p_payment),
     m.kept
   from (
     select p_payment.captured - p_payment.refunded as left_over, greatest(0, -coalesce(sum(c.amount) filter (
@@ -138,7 +136,10 @@ set enable_seqscan = off as $$
       ), 0)) as tickets,
       -coalesce(sum(c.amount) filter (where c.kind = 'forfeit'), 0) as kept
     from public.credit_ledger c
-    where c.user_id = p_payment.user_id and (c.provider, c.object_id) = (p_payment.provider, p_payment.object_id)
+    where c.user_id in (p_payment.user_id, (
+        select o.fact ->> 'user_id' from public.claim_outbox o
+        where o.id = 'settle:' || p_payment.provider || '/' || p_payment.object_id
+      )) and (c.provider, c.object_id) = (p_payment.provider, p_payment.object_id)
   ) m;
 $$;
 
@@ -163,9 +164,9 @@ $$;
 -- Promise: refunds_due has a row p_id for the lesser of p_amount and what is left of the payment: captured, less refunded, less
 -- what disputes hold or took, less owed_elsewhere. Each refund counts once. If it is not clear yet whether a refund is counted
 -- already, the row is written all the same, and is done when the whole payment is gone (tell_order). If nothing is left, there is
--- no row. An id back:… is about money that came back. For it, left is worth_of.owed less owed_elsewhere: live tickets and what the
--- seller keeps come first. p_state is due or review. p_actor is the operator who asked for it, null where Sluice owes it by
--- itself.
+-- no row. An id void:… is about a ticket, which is void by now. For every other id, left is worth_of.owed less owed_elsewhere: live
+-- tickets and what the seller keeps come first. p_state is due or review. p_actor is the operator who asked for it, null where
+-- Sluice owes it by itself.
 -- Second call: changes nothing. Locks: the refund; the caller holds the payment.
 create function webhook.owe(
   p_payment public.payments,
@@ -181,7 +182,7 @@ set enable_seqscan = off as $$
 declare
   v_left bigint := p_payment.captured - p_payment.refunded + coalesce(p_payment.disputed, 0);
 begin
-  if p_id like 'back:%' then
+  if p_id not like 'void:%' then
     v_left := (select w.owed from webhook.worth_of(p_payment) w);
   end if;
   v_left := v_left - webhook.owed_elsewhere(p_payment, p_id);
@@ -377,10 +378,12 @@ language plpgsql set search_path = ''
 set enable_seqscan = off as $$
 declare
   v_key constant text := p_new.provider || '/' || p_new.object_id;
-  v_back bigint := p_known.refunded - p_new.refunded + coalesce(p_new.disputed, 0) - coalesce(p_known.disputed, 0);
-  -- Nothing of the payment is left to the seller. A lost dispute without an amount took all of it.
+  v_back bigint := p_known.refunded - p_new.refunded
+    + coalesce(p_new.disputed, case when p_new.lost_disputes is null then 0 else -p_new.captured end)
+    - coalesce(p_known.disputed, case when p_known.lost_disputes is null then 0 else -p_known.captured end);
+  -- Nothing of the payment is left to the seller.
   v_is_gone constant boolean := coalesce(p_new.amount > 0 and p_new.refunded >= p_new.amount, false)
-    or p_new.told = 'dispute_lost' and p_new.captured - p_new.refunded + coalesce(p_new.disputed, -p_new.captured) <= 0;
+    or p_new.lost_disputes is not null and p_new.captured - p_new.refunded + webhook.lost_of(p_new) <= 0;
 begin
   -- Asked first: an insert would wait for a courier that is about to finish the row.
   if p_rule.fact = 'payment' and p_object #>> '{metadata,claim_id}' is not null
@@ -398,7 +401,7 @@ begin
   if p_rule.fact in ('refund', 'refund_failed') then
     v_back := v_back - webhook.note_own_refund(p_new, p_object);
   end if;
-  if p_new.refunded > p_known.refunded or p_new.told = 'dispute_lost' then
+  if p_new.refunded > p_known.refunded or p_new.lost_disputes is not null then
     perform webhook.write_order_credits(array[(
       v_key, p_new.user_id, 'forfeit', 'gone:' || v_key || ':' || p_new.changes, least(w.kept, -w.keepable), p_new.currency
     )::webhook.order_credit])

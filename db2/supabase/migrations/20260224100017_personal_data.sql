@@ -78,7 +78,7 @@ from (values
   ('public.webhook_alarms', '{webhook_id,provider,event_id,kind,stored_hash,received_hash,signature}'),
   ('public.webhook_side_effects', '{provider,event_id}'),
   ('public.calls', '{site_id,event_id,kind,signature_hash}'),
-  ('public.payments', '{last_event_id,currency,order_id,silent_disputes}'),
+  ('public.payments', '{last_event_id,currency,order_id,silent_disputes,lost_disputes}'),
   ('public.credit_ledger', '{currency,kind,provider,object_id,event_id,business_key}'),
   ('public.confirmed_tickets', '{pool_id,claim_id,order_id}'),
   ('public.voided_tickets', '{resource_id,pool_id,order_id,outbox_id}'),

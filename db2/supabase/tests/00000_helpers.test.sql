@@ -141,14 +141,20 @@ language sql as $$
     tests.ticket(2, 'ann', 2) || jsonb_build_object('order_id', tests.claim_id(1)));
 $$;
 
--- Stripe tells of a dispute about pi_1, with all that its balance transactions moved so far.
-create function tests.dispute(p_status text, variadic p_moved int[]) returns text
+-- Stripe tells of a dispute about pi_1 by its number, with all that its balance transactions moved so far.
+create function tests.dispute_of(p_n int, p_status text, variadic p_moved int[]) returns text
 language sql as $$
   select tests.apply_payment('charge.dispute.updated', jsonb_build_object(
-    'id', 'dp_1', 'payment_intent', 'pi_1', 'amount', 2000, 'currency', 'usd', 'status', p_status, 'balance_transactions', (
-      select jsonb_agg(jsonb_build_object('id', 'txn_' || n, 'amount', m, 'currency', 'usd'))
+    'id', 'dp_' || p_n, 'payment_intent', 'pi_1', 'amount', 2000, 'currency', 'usd', 'status', p_status, 'balance_transactions', (
+      select jsonb_agg(jsonb_build_object('id', 'txn_' || p_n || '_' || n, 'amount', m, 'currency', 'usd'))
       from unnest(p_moved) with ordinality as t (m, n)
     )));
+$$;
+
+-- The same of the first dispute.
+create function tests.dispute(p_status text, variadic p_moved int[]) returns text
+language sql as $$
+  select tests.dispute_of(1, p_status, variadic p_moved);
 $$;
 
 -- Stripe tells of a refund of pi_1 that was made in its dashboard.

@@ -67,6 +67,8 @@ const sum = (numbers: readonly number[]): number => numbers.reduce((total, numbe
 
 const isOurs = ({ metadata }: Refund): boolean => metadata.sluice_refund !== undefined;
 const isOpen = ({ status }: Dispute): boolean => status === 'needs_response';
+/** It stays so after an appeal, which only moves money. */
+const isLost = ({ status }: Dispute): boolean => status === 'lost';
 
 /** What went back by refunds. */
 export const refundedOf = ({ refunds }: Payment): number =>
@@ -89,10 +91,9 @@ export const openDispute = ({ disputes }: Payment): Dispute | undefined => dispu
 
 /** Nothing of it is left to the seller, by refunds and lost disputes. What an open dispute holds may come back. */
 export function isGone(payment: Payment): boolean {
-  const closed = payment.disputes.filter((one) => !isOpen(one));
-  const isLost = closed.some(({ status }) => status === 'lost');
+  const lost = payment.disputes.filter(isLost);
   const refunded = refundedOf(payment);
-  return refunded >= payment.amount || (isLost && payment.amount - refunded - awayBy(closed) <= 0);
+  return refunded >= payment.amount || (lost.length > 0 && payment.amount - refunded - awayBy(lost) <= 0);
 }
 
 /**
@@ -100,8 +101,7 @@ export function isGone(payment: Payment): boolean {
  * lost disputes ever took, because what gives money back can be told last.
  */
 export function mayHaveGone({ amount, refunds, disputes }: Payment): boolean {
-  const taken = disputes.flatMap(({ moves }) => moves.filter((move) => move.amount < 0));
-  const isLost = disputes.some(({ status }) => status === 'lost');
+  const taken = disputes.filter(isLost).flatMap(({ moves }) => moves.filter((move) => move.amount < 0));
   const refunded = sum(refunds.map((one) => one.amount));
-  return refunded - (isLost ? sum(taken.map((one) => one.amount)) : 0) >= amount;
+  return refunded - sum(taken.map((one) => one.amount)) >= amount;
 }

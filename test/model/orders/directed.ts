@@ -226,6 +226,17 @@ export const SCENARIOS: Record<string, Scenario> = {
       await play.work('courier');
     },
   },
+  'open-counts-as-lost': {
+    async play(play) {
+      const { payment } = await play.buy('ann');
+      await play.lose(payment, PART);
+      const rest = payment.amount - PART;
+      const dispute = await play.dispute(payment, rest);
+      await play.work('courier');
+      play.world.stripe.closeDispute(payment, dispute, true, rest, false);
+      await play.deliverAll();
+    },
+  },
   'back-not-owed': {
     async play(play) {
       const { payment } = await play.buy('ann');

@@ -7,7 +7,8 @@ export const MISSING_MS = 1_000;
 /** Names come from outside, 200 characters at most: this many take about 5 MB. Beyond it the oldest is forgotten. */
 const MAX_NAMES = 10_000;
 
-const [encoder, decoder] = [new TextEncoder(), new TextDecoder()];
+/** A decoder drops a byte order mark unless it is told to keep it, and the name without it is another pool's. */
+const [encoder, decoder] = [new TextEncoder(), new TextDecoder('utf-8', { ignoreBOM: true })];
 
 export class MissingNames {
   /** Until when each is believed to be missing, oldest first. */

@@ -1,6 +1,6 @@
 -- The intake can be restored to an earlier moment, and decide otherwise, and be restored again. The ledger follows each decision.
 begin;
-select plan(15);
+select plan(18);
 
 create function pg_temp.decide(p_decision text) returns text
 language sql as $$
@@ -15,6 +15,7 @@ $$;
 
 select tests.sell_two();
 select is(tests.owed(), '0 0', 'a payment bought tickets');
+savepoint sold;
 select is(pg_temp.decide('refund'), '2000 2000', 'the restored intake says that it did not');
 select is(pg_temp.refunds(), 'settle: due', 'so it is owed');
 select is(pg_temp.decide('funds'), '0 0', 'the intake has found the decision, and the purchase is one again');
@@ -38,6 +39,11 @@ select public.void_order_tickets((select o.id from public.claim_outbox o where o
 select is(tests.owed(), '1000 1000', 'a ticket is taken back and owed');
 select is(pg_temp.decide('refund'), '2000 2000', 'the other one was not bought either');
 select is(pg_temp.decide('funds'), '1000 1000', 'or was: the first stays taken back');
+
+rollback to sold;
+select is(tests.take_back(false, 1), 'voided', 'an operator takes one ticket back, and the seller keeps its price');
+select is(pg_temp.decide('refund'), '1000 1000', 'the restored intake owes the other one alone');
+select is(pg_temp.decide('funds'), '0 0', 'or finds that it was bought');
 
 select * from finish();
 rollback;
