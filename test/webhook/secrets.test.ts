@@ -69,7 +69,7 @@ describe('secrets', () => {
     const ask = () => secrets.good([NAME, 'GONE', 'AWAY'], 16, log, {});
     for (const at of [0, 1, 59_999]) {
       nowMs = at;
-      assert.deepEqual(await ask(), [NEW]);
+      assert.deepEqual(await ask(), { values: [NEW], areAll: true });
     }
     assert.deepEqual(told(), ['GONE', 'AWAY']);
     nowMs = 60_000;

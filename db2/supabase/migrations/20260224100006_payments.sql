@@ -522,9 +522,12 @@ language plpgsql set search_path = '' as $$
 declare
   v_payment public.payments := p_payment;
   v_is_adopted constant boolean := p_payment.adopted_until > '-infinity';
+  -- What Stripe answers (pull:) has our time, and its clock may be ahead: it is newer than what was told until now.
+  v_at constant timestamptz := case when p_told.last_event_id like 'pull:%' then greatest(p_told.occurred_at, p_payment.refund_told_at)
+    else p_told.occurred_at end;
 begin
   if p_rule.kind = 'refund' then
-    v_payment := webhook.note_refund(v_payment, p_rule.fact, p_object, p_amount, p_told.occurred_at, p_may_be_release);
+    v_payment := webhook.note_refund(v_payment, p_rule.fact, p_object, p_amount, v_at, p_may_be_release);
   elsif p_rule.kind = 'dispute' then
     v_payment := webhook.note_dispute(v_payment, p_rule.event_type, p_object);
   end if;

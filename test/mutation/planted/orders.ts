@@ -77,6 +77,15 @@ export const ORDERS: readonly Bug[] = [
     finds: 'the event may tell of that one, so the second is owed in full',
   },
   {
+    name: 'pulled-in-the-past',
+    was: 'a refund whose failure Sluice read from Stripe had gone back after all, where the clock of Stripe was ahead',
+    file: 'db2/supabase/migrations/20260224100006_payments.sql',
+    from: 'then greatest(p_told.occurred_at, p_payment.refund_told_at)',
+    to: 'then p_told.occurred_at',
+    test: 'db2/supabase/tests/order/pulled.test.sql',
+    finds: 'which is no earlier than what Stripe has told',
+  },
+  {
     name: 'silent-loss-took-nothing',
     was: 'where a lost dispute told later that it had taken a part, the rest was never owed',
     file: 'db2/supabase/migrations/20260224100015_orders.sql',

@@ -1,6 +1,6 @@
 -- What Stripe answers to a question of ours counts as what it tells by a webhook.
 begin;
-select plan(20);
+select plan(23);
 
 select webhook.add_endpoint('stripe_live', 'stripe', '{STRIPE_SECRET}', p_actor => 'tests');
 create function pg_temp.session(p_object jsonb default '{}') returns jsonb language sql as $$
@@ -37,6 +37,21 @@ select is(
   'success', 'a refund is told'
 );
 select is((select refunded from public.payments where object_id = 'pi_1'), 2000::bigint, 'and counts');
+
+-- Stripe's clock is a minute ahead of ours.
+create function pg_temp.told(p_type text, p_object jsonb) returns text language sql as $$
+  select tests.apply_payment(p_type, '{"payment_intent": "pi_1", "currency": "usd"}' || p_object, now() + interval '1 minute')
+$$;
+select pg_temp.told('charge.refunded', '{"id": "ch_1", "amount": 2000, "amount_captured": 2000, "amount_refunded": 2000, "captured": true}');
+select is(pg_temp.told('refund.failed', '{"id": "re_1", "amount": 2000, "status": "failed"}'), null, 'the refund fails');
+select is(
+  public.record_pulled('stripe', '{"id": "re_5", "object": "refund", "payment_intent": "pi_1", "amount": 700, "currency": "usd", "status": "failed"}'),
+  'skipped', 'another one that failed is pulled, at a time of ours, and changes no sum'
+);
+select is(
+  (select array_agg(r.failed_at >= p.refund_told_at) from public.payment_refunds r join public.payments p using (provider, object_id)),
+  '{t,t}', 'which is no earlier than what Stripe has told'
+);
 select tests.refuses($$ select public.record_pulled('stripe', '{"id": "pi_9", "object": "payment_intent"}') $$, 'SL001', 'another object');
 select tests.refuses($$ select public.record_pulled('stripe', '{"object": "refund"}') $$, 'SL001', 'one without an id');
 select tests.refuses($$ select public.record_pulled('stripe:other', pg_temp.session()) $$, 'SL031', 'a tenant without an endpoint');
