@@ -100,6 +100,8 @@ interface AxeResults {
 
 /** Everything axe knows, best practices included. `unfixable` are rules that a renderer of others breaks by how it builds its page. */
 export async function assertAccessible(page: Page, unfixable: readonly string[] = []): Promise<void> {
+  // A page that a slow machine still builds is judged when it has its heading.
+  await page.locator('h1').first().waitFor({ state: 'attached' });
   // What fades in is judged when it is there. What the page took away meanwhile has ended too.
   await page.evaluate(
     'Promise.allSettled(document.getAnimations().filter((a) => a.effect.getComputedTiming().iterations === 1).map((a) => a.finished))',
