@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { emptyTally } from './engine.ts';
-import { joinRuns, type ModelResult } from './join.ts';
+import { joinRuns, type ModelResult, summaryOf } from './join.ts';
 
 const control = (name: string, violation: string | null) => ({
   ...{ name, seed: 1, histories: 1, violation, history: [], isDirected: false },
@@ -31,4 +31,12 @@ test('runs of several seeds are one: counts add up, a violation stays, a control
     ],
   );
   assert.throws(() => joinRuns(both, run(2)), /seed 2 of these product files is kept already/);
+});
+
+test('git keeps how a long history begins, and a short one whole', () => {
+  const steps = (many: number) => Array.from({ length: many }, (_, at) => `step ${at}`);
+  const of = (many: number) => run(1, { controls: [{ ...control('a', 'seen'), history: steps(many) }] });
+  const kept = (many: number) => summaryOf(of(many)).controls[0]?.history ?? [];
+  assert.deepEqual(kept(10), steps(10));
+  assert.deepEqual(kept(285), [...steps(10), 'and 275 steps more']);
 });

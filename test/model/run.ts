@@ -11,7 +11,7 @@ import { progressLine, startProgress } from '../../src/commands/progress.ts';
 import { BlockBook } from './block_book.ts';
 import { CONTROLS, type ControlResult, runControl } from './controls.ts';
 import { blocksOf, type Found, runBlocks, type Tally } from './engine.ts';
-import { joinRuns, type ModelResult } from './join.ts';
+import { joinRuns, type ModelResult, summaryOf } from './join.ts';
 import { type Lanes, startLanes } from './lanes.ts';
 import { SUBJECTS } from './subjects.ts';
 
@@ -209,7 +209,10 @@ async function main(args: string[]): Promise<number> {
     const raw = run.end<ModelResult>(await lanes.settings(), { seeds: [seed], ...tally, seconds, controls });
     if (wanted.json !== undefined) writeFileSync(resolve(wanted.json), `${JSON.stringify(raw, null, 2)}\n`);
     console.log(`raw result: ${writeRaw('model', raw, `seed-${seed}`)}`);
-    if (wanted.keep) console.log(`summary: ${keepJoined('chaos', raw, joinRuns)}, ${writeReport()}`);
+    if (wanted.keep) {
+      const kept = keepJoined('chaos', { ...raw, result: summaryOf(raw.result) }, joinRuns);
+      console.log(`summary: ${kept}, ${writeReport()}`);
+    }
     return violations.length + unknownSteps.length === 0 && noticed === controls.length ? 0 : EXIT_FAILED;
   } finally {
     await lanes.stop();
