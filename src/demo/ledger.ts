@@ -89,13 +89,19 @@ export async function watchEffects(
   if (tally.effects !== tally.paid) note(tally, `${tally.paid} payments had ${tally.effects} effects`);
 }
 
-/** Tells the tally whether the ledger answers and since when it runs, until the signal. The other looks here can take long. */
+/**
+ * Tells the tally whether the ledger answers and since when it runs, until the signal. The other looks here can take long. One look
+ * without an answer says nothing yet: a busy machine can be too slow for it.
+ */
 export async function watchLedger(db2: Database, tally: Tally, signal: AbortSignal): Promise<void> {
+  let wasAnswered = true;
   while (!signal.aborted) {
     const rows = await answered(() =>
       db2.call<{ pg_postmaster_start_time: string }>('pg_catalog.pg_postmaster_start_time', {}),
     );
-    tally.ledgerAnswers = rows !== undefined;
+    const isAnswered = rows !== undefined;
+    tally.ledgerAnswers = isAnswered || wasAnswered;
+    wasAnswered = isAnswered;
     tally.ledgerStartedAtMs =
       Date.parse(rows?.[0]?.pg_postmaster_start_time ?? '') || tally.ledgerStartedAtMs;
     await delay(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);

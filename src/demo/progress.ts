@@ -19,10 +19,16 @@ export const number = (value: number): string => value.toLocaleString('en-US');
 
 export function startProgress(options: ProgressOptions): Progress {
   const { out, tally, buyers, seats, now = Date.now } = options;
+  const wanted = () => Math.min(buyers, seats);
   const meters = [
-    new Meter('Claims', buyers, () => tally.answered, now),
-    new Meter('Tickets', Math.min(buyers, seats), () => tally.tickets, now),
-    new Meter('Payments', Math.min(buyers, seats), () => tally.paid, now),
+    new Meter(
+      'Claims',
+      () => buyers,
+      () => tally.answered,
+      now,
+    ),
+    new Meter('Tickets', wanted, () => tally.tickets, now),
+    new Meter('Payments', wanted, () => tally.paid, now),
   ];
   const lines = (): string[] => {
     const shown = meters.filter(({ name }) => name !== 'Payments' || tally.noPayments === undefined);
@@ -39,12 +45,12 @@ function troubleOf({ serverSilentSince, ledgerAnswers }: Tally): string[] {
 /** One count on its way to a total. */
 export class Meter {
   readonly name: string;
-  readonly #total: number;
+  readonly #total: () => number;
   readonly #read: () => number;
   readonly #now: () => number;
   #seen: { at: number; count: number }[] = [];
 
-  constructor(name: string, total: number, read: () => number, now: () => number) {
+  constructor(name: string, total: () => number, read: () => number, now: () => number) {
     this.name = name;
     this.#total = total;
     this.#read = read;
@@ -54,10 +60,11 @@ export class Meter {
   line(withBar: boolean): string {
     const count = this.#read();
     const rate = this.#rate(count);
-    const left = this.#total - count;
-    const share = Math.min(1, count / this.#total);
+    const total = this.#total();
+    const left = total - count;
+    const share = Math.min(1, count / total);
     const bar = `[${'#'.repeat(Math.floor(share * BAR_WIDTH)).padEnd(BAR_WIDTH, '.')}] `;
-    const of = `${number(count)} of ${number(this.#total)}`;
+    const of = `${number(count)} of ${number(total)}`;
     const speed = rate > 0 && left > 0 ? `, ${number(Math.round(rate))}/s` : '';
     const eta = rate > 0 && left > 0 ? `, ${Math.ceil(left / rate)} s left` : '';
     return withBar

@@ -31,10 +31,7 @@ export async function resetStack(dir: string): Promise<boolean> {
   const runFiles = claimRunDir(paths.run);
   await runFiles.stopLeftovers();
   removeReachableDir(paths.postgres);
-  rmSync(paths.secrets, { force: true });
-  rmSync(paths.env, { force: true });
-  rmSync(paths.control, { force: true });
-  rmSync(paths.run, { recursive: true });
+  for (const path of Object.values(paths)) rmSync(path, { recursive: true, force: true });
   unhideFromGit(dir);
   if (readdirSync(dir).length === 0) rmdirSync(dir);
   return true;

@@ -213,6 +213,33 @@ test('a running worker logs a failure and goes on', async () => {
   );
 });
 
+test('a running worker tells of an outage when it begins, when it looks different and when it ends', async () => {
+  const world = new World();
+  const stop = new AbortController();
+  let outage: string | undefined = 'gone';
+  world.looking = async () => {
+    if (outage !== undefined) throw new Error(outage);
+  };
+  const running = world.worker.run(stop.signal);
+  const told: unknown[] = [];
+  for (const next of ['gone', 'gone', 'starting up', undefined, undefined, 'starting up']) {
+    outage = next;
+    world.worker.wake();
+    await turns();
+    told.push(world.log.lines.splice(0).map(({ message, fields }) => `${message} ${fields?.cause ?? ''}`));
+  }
+  stop.abort();
+  await running;
+  assert.deepEqual(told, [
+    ['worker step failed Error: gone'],
+    [],
+    ['worker step failed Error: starting up'],
+    ['worker goes on '],
+    [],
+    ['worker step failed Error: starting up'],
+  ]);
+});
+
 test('targets that no lane needs are forgotten when nothing is under way for them', async () => {
   const world = new World();
   const changes: [string, boolean][] = [];

@@ -134,6 +134,39 @@ describe('a door', () => {
   });
 });
 
+describe('the log of an outage', () => {
+  /** When each line came, of which path, and how many alike it says were left out. */
+  async function linesAt(times: readonly number[], paths: readonly string[]) {
+    const log = memoryLog();
+    const lines: unknown[] = [];
+    let now = 0;
+    const away = Object.assign(new Error('no'), { code: 'ECONNREFUSED' });
+    const routes = paths.map((path) => ({ method: 'GET', path, handle: () => Promise.reject(away) }));
+    const ask = askRoutes(routes, log, () => now);
+    for (const at of times) {
+      now = at;
+      for (const path of paths) await ask({ path });
+      lines.push(...log.lines.splice(0).map(({ fields }) => [at, fields?.path, fields?.untold]));
+    }
+    return lines;
+  }
+
+  it('has one line in ten seconds for refusals alike, and says how many it left out', async () => {
+    assert.deepEqual(await linesAt([0, 1, 9_999, 10_000, 10_001, 30_000], ['/gone']), [
+      [0, '/gone', undefined],
+      [10_000, '/gone', 2],
+      [30_000, '/gone', 1],
+    ]);
+  });
+
+  it('has one of each route', async () => {
+    assert.deepEqual(await linesAt([0, 1], ['/a', '/b']), [
+      [0, '/a', undefined],
+      [0, '/b', undefined],
+    ]);
+  });
+});
+
 describe('a JSON body', () => {
   const ask = askRoutes(ROUTES);
   const post = (headers: Record<string, string>) =>

@@ -8,7 +8,7 @@ import {
   ClaimRoutes,
 } from '#core/claim.ts';
 import { HttpError } from '#core/errors.ts';
-import { type Log, NO_METRICS } from '#core/ports.ts';
+import { type Clock, type Log, NO_METRICS } from '#core/ports.ts';
 import { type HttpResponse, type Route, Router } from '#core/router.ts';
 
 export interface LogLine {
@@ -133,8 +133,8 @@ export interface Ask {
   body?: unknown;
 }
 
-export function askRoutes(routes: Route[], log: Log = memoryLog()) {
-  const door = new Router(routes, log);
+export function askRoutes(routes: Route[], log: Log = memoryLog(), clock?: Clock) {
+  const door = new Router(routes, log, clock);
   return async ({ method = 'GET', path = '/', headers = {}, body }: Ask) => {
     const json: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
     const response: HttpResponse = await door.handle(door.find(method, path), {

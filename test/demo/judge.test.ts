@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { watchEffects, watchTickets } from '../../src/demo/ledger.ts';
+import { watchEffects, watchLedger, watchTickets } from '../../src/demo/ledger.ts';
 import { PRICE } from '../../src/demo/payments.ts';
 import { Meter } from '../../src/demo/progress.ts';
 import { newTally } from '../../src/demo/tally.ts';
@@ -35,6 +35,22 @@ describe('the demo looks at the ledger', () => {
     assert.deepEqual(tally.problems, ['slot slot 1 was given to two buyers']);
   });
 
+  it('and calls it away at the second look in a row without an answer', async () => {
+    const tally = newTally();
+    const over = new AbortController();
+    const away = Object.assign(new Error('gone'), { code: '57P01' });
+    const looks = [away, [], away, away, [], []];
+    const seen: boolean[] = [];
+    const db2 = ledgerWith(...looks);
+    const call: typeof db2.call = (...asked) => {
+      seen.push(tally.ledgerAnswers);
+      if (seen.length === looks.length) over.abort();
+      return db2.call(...asked);
+    };
+    await watchLedger({ ...db2, call }, tally, over.signal);
+    assert.deepEqual(seen, [true, true, true, true, false, true]);
+  });
+
   it('and does not take a mistake for an outage', async () => {
     const tally = newTally();
     tally.claims.push(claimOf(1));
@@ -64,7 +80,7 @@ describe('a meter of the demo', () => {
     let count = 0;
     const meter = new Meter(
       'Claims',
-      1_000,
+      () => 1_000,
       () => count,
       () => now,
     );

@@ -8,6 +8,7 @@ const read = (file: string) => readFileSync(join(PROJECT, file), 'utf8');
 
 interface Locked {
   dev?: boolean;
+  hasInstallScript?: boolean;
   engines?: { node?: string };
 }
 
@@ -40,4 +41,18 @@ describe('the Node that it needs', () => {
     it(`is named in ${page}`, () => {
       assert.ok(read(page).includes(`Node ${engines.node.slice('>='.length)} or newer`));
     });
+});
+
+describe('scripts that packages run while they are installed', () => {
+  // npm 11 warns of each that is not named.
+  it('are named in package.json, each as allowed or not', () => {
+    const locked: Record<string, Locked> = JSON.parse(read('package-lock.json')).packages;
+    const withScripts = Object.entries(locked).filter(([, { hasInstallScript }]) => hasInstallScript);
+    const { allowScripts } = JSON.parse(read('package.json'));
+    assert.ok(withScripts.length > 0);
+    assert.deepEqual(
+      Object.keys(allowScripts),
+      withScripts.map(([path]) => path.slice('node_modules/'.length)),
+    );
+  });
 });

@@ -35,6 +35,8 @@ describe("the folder of a stack in another project's repository", () => {
     hideFromGit(dir);
     assert.equal(existsSync(join(dir, '.gitignore')), false);
     rmSync(join(dir, 'theirs'));
+    for (const path of Object.values(layout(dir)).filter((one) => one !== layout(dir).run))
+      writeFileSync(path, '');
     hideFromGit(dir);
     assert.equal(await resetStack(dir), true);
     assert.equal(existsSync(dir), false);

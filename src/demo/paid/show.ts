@@ -16,6 +16,8 @@ const SETTLING_MS = 30_000;
 const LOOK_EVERY_MS = 1_000;
 
 interface Counts {
+  /** Buyers who mean to pay, without those for whom too few seats were left. */
+  payers: number;
   answered: number;
   paid: number;
   over: number;
@@ -36,7 +38,10 @@ export async function runPaidShow(
   currency: string,
   isQuiet: boolean,
 ): Promise<PaidShow> {
-  const counts: Counts = { answered: 0, paid: 0, over: 0 };
+  const counts: Counts = {
+    ...{ answered: 0, paid: 0, over: 0 },
+    payers: buyers.filter(({ way }) => way !== 'leaves').length,
+  };
   const ending = new AbortController();
   const signal = AbortSignal.any([market.signal, ending.signal]);
   // Each buyer listens to it.
@@ -49,7 +54,11 @@ export async function runPaidShow(
   const progress = isQuiet ? SILENT : startProgress(counts, buyers, market.holdSec);
   const silence = silenceStripe({ ...market, signal, say: (line) => progress.say(line) });
   try {
-    const playing = buyers.map((buyer) => serve({ ...market, signal, onStep, onTakingBack }, buyer));
+    const playing = buyers.map(async (buyer) => {
+      const served = await serve({ ...market, signal, onStep, onTakingBack }, buyer);
+      if (served.end === 'no_seats' && served.way !== 'leaves') counts.payers--;
+      return served;
+    });
     for (const play of [...playing, silence]) play.catch((error: unknown) => ending.abort(error));
     await Promise.allSettled(playing);
     market.signal.throwIfAborted();
@@ -64,11 +73,25 @@ export async function runPaidShow(
 }
 
 function startProgress(counts: Counts, buyers: readonly PlannedBuyer[], holdSec: number): Progress {
-  const payers = buyers.filter(({ way }) => way !== 'leaves').length;
   const meters = [
-    new Meter('Claims', buyers.length, () => counts.answered, Date.now),
-    new Meter('Payments', payers, () => counts.paid, Date.now),
-    new Meter('Orders', buyers.length, () => counts.over, Date.now),
+    new Meter(
+      'Claims',
+      () => buyers.length,
+      () => counts.answered,
+      Date.now,
+    ),
+    new Meter(
+      'Payments',
+      () => counts.payers,
+      () => counts.paid,
+      Date.now,
+    ),
+    new Meter(
+      'Orders',
+      () => buyers.length,
+      () => counts.over,
+      Date.now,
+    ),
   ];
   const holdEndsAt = Date.now() + holdSec * 1_000;
   return drawLines(process.stderr, () => {

@@ -158,16 +158,21 @@ export class LeaseWorker<Item> {
   async run(signal: AbortSignal, onGroup: (outcomes: Outcomes) => void = () => undefined): Promise<void> {
     const onAbort = () => this.wake();
     signal.addEventListener('abort', onAbort);
+    // An outage is told when it begins, when it looks different and when it ends, not at every round.
+    let told: string | undefined;
     while (!signal.aborted) {
       this.#isAwake = false;
       try {
         const { total, isEmptied, groups } = await this.#round(signal);
+        if (told !== undefined) this.#ports.log.info('worker goes on');
+        told = undefined;
         for (const group of groups) group.then(onGroup, (error: unknown) => this.#tellFailure(error));
         if (total === 0) await this.#rest(this.#work.idleMs ?? IDLE_MS);
         else if (isEmptied) await this.#gather(signal);
       } catch (error) {
         // The leases run out, and the items come back.
-        this.#tellFailure(error);
+        if (String(error) !== told) this.#tellFailure(error);
+        told = String(error);
         this.#isAwake = false;
         await this.#rest(FAILURE_MS);
       }

@@ -4,7 +4,7 @@
 import { ERROR_KINDS, type ErrorCode, type ErrorKind, HttpError } from './errors.ts';
 import { toHttpError } from './failure.ts';
 import { JsonError, parseJson } from './json.ts';
-import type { Log } from './ports.ts';
+import type { Clock, Log } from './ports.ts';
 import type { Operator } from './roles.ts';
 import { check, type FromSchema, type Schema, SchemaError } from './schema.ts';
 
@@ -142,11 +142,17 @@ interface Place {
   readonly allow: string;
 }
 
+/** An outage refuses a thousand requests a second: refusals alike get one line in so long. */
+const TELL_EVERY_MS = 10_000;
+
 export class Router {
   readonly #places: readonly Place[];
   readonly #log: Log;
+  readonly #clock: Clock;
+  /** By the path of the route and the code, so there are as many as routes can give. */
+  readonly #told = new Map<string, { atMs: number; untold: number }>();
 
-  constructor(routes: readonly Route[], log: Log) {
+  constructor(routes: readonly Route[], log: Log, clock: Clock = Date.now) {
     const paths = [...new Set(routes.map((route) => route.path))];
     this.#places = paths.map((path) => {
       const here = routes.filter((route) => route.path === path);
@@ -157,6 +163,7 @@ export class Router {
       };
     });
     this.#log = log;
+    this.#clock = clock;
   }
 
   find(method: string, path: string): Match {
@@ -172,8 +179,8 @@ export class Router {
   }
 
   async handle(match: Match, request: HttpRequest): Promise<HttpResponse> {
+    if (match.refusal !== undefined) return refusalOf(match, request.requestId);
     try {
-      if (match.refusal !== undefined) return refusalOf(match, request.requestId);
       const answer = await match.route.handle(request, match.parameter);
       if (request.method !== 'HEAD') return answer;
       // HEAD of a stream: answer its head and do not start the stream. Of other answers the adapter leaves out the body.
@@ -181,12 +188,12 @@ export class Router {
       return head;
     } catch (thrown) {
       const error = toHttpError(thrown);
-      this.#report(error, request);
+      this.#report(error, request, match.route);
       return errorResponse(error, request.requestId);
     }
   }
 
-  #report(error: HttpError, request: HttpRequest): void {
+  #report(error: HttpError, request: HttpRequest, route: Route): void {
     const { code, http } = error.kind;
     // Back-pressure has to stay cheaper than the work it refuses, so it is not logged one by one.
     if (http < 500 || code === 'overloaded' || code === 'shutting_down') return;
@@ -197,8 +204,19 @@ export class Router {
       code,
       cause: error.cause,
     };
-    if (code === 'internal') this.#log.error('request failed', fields);
-    else this.#log.warn('request refused', fields);
+    if (code === 'internal') {
+      this.#log.error('request failed', fields);
+      return;
+    }
+    const alike = `${code} ${route.method} ${route.path}`;
+    const atMs = this.#clock();
+    const told = this.#told.get(alike);
+    if (told !== undefined && atMs < told.atMs + TELL_EVERY_MS) {
+      told.untold++;
+      return;
+    }
+    this.#told.set(alike, { atMs, untold: 0 });
+    this.#log.warn('request refused', { ...fields, ...(told && { untold: told.untold }) });
   }
 }
 
