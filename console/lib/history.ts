@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo } from 'preact/hooks';
 import type { Mark } from '../../db1/supabase/functions/_shared/console/marks.ts';
-import type { HistoryRow } from '../../db1/supabase/functions/_shared/console/sample.ts';
+import type { HistoryRow, LiveSample } from '../../db1/supabase/functions/_shared/console/sample.ts';
 import type { SampleHistory } from '../../db1/supabase/functions/_shared/console/samples.ts';
 import { get, type Query } from './api.ts';
 import { type At, secondsOf } from './line.ts';
@@ -47,6 +47,25 @@ function memoryOf(history: SampleHistory): Memory {
 /** Marks that began meanwhile come with the next load. */
 const LOAD_AGAIN_MS = 30_000;
 
+/** The server gives the same answer for 5 s, so the first loads after an outage may still lack what came back. */
+const MISSING_AGAIN_MS = 2_000;
+
+/** Whether the last sample shows that a database answers, by the name that a memory has for it. */
+function isUp(name: string, { db1, db2, cells }: LiveSample): boolean {
+  if (name === 'DB2') return db2.ok;
+  return cells === undefined ? db1.ok : cells.some((cell) => cell.ok && name === `cell ${cell.name}`);
+}
+
+/** Loads a memory again until it has the past of every database that answers. */
+function useLoadOfMissing({ value, reload }: Loaded<Memory>, latest: LiveSample | undefined): void {
+  const isMissing = latest !== undefined && (value?.away ?? []).some((name) => isUp(name, latest));
+  useEffect(() => {
+    if (value === undefined || !isMissing) return undefined;
+    const timer = setTimeout(reload, MISSING_AGAIN_MS);
+    return () => clearTimeout(timer);
+  }, [isMissing, value, reload]);
+}
+
 /** With `range` the time goes on: what the live stream brings is added, and the window moves along. */
 export function useMemory(query: Query): Loaded<Memory> {
   const goesOn = query.to === undefined;
@@ -60,6 +79,7 @@ export function useMemory(query: Query): Loaded<Memory> {
     return () => clearInterval(timer);
   }, [goesOn, reload]);
   const live = useLive();
+  useLoadOfMissing(loaded, live.latest);
   const isWhole = query.of === undefined;
   const value = useMemo(() => {
     const known = loaded.value;

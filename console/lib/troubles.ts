@@ -2,6 +2,7 @@
 
 import { labelOfTarget } from '../../db1/supabase/functions/_shared/bridge/observe.ts';
 import { targetsOf } from '../../db1/supabase/functions/_shared/bridge/targets.ts';
+import { type At, isAfterHole, secondsOf } from './line.ts';
 import type { LiveSample, PoolView, Trouble } from './shapes.ts';
 
 /** Each as the workers' metrics call it: the bridge, and what carries orders. */
@@ -74,6 +75,36 @@ const ANY_HINT = 'Mend the service at that host, or correct the address of the h
 /** What to do about a hook. */
 export const hintOf = (why: string | null): string =>
   HINTS.find(([pattern]) => pattern.test(why ?? ''))?.[1] ?? ANY_HINT;
+
+/** The longest pause of a worker between two tries: LONGEST_PAUSE_MS of db1/supabase/functions/_shared/breaker.ts. */
+export const LONGEST_PAUSE_SEC = 15;
+
+export const GOES_ON = `Claims wait and lose no attempt. Workers try again by themselves, every ${LONGEST_PAUSE_SEC} seconds or sooner, and there is nothing to replay.`;
+
+/** Two of the longest pauses: a try that began during the outage may fail after it, and news of a success comes 2 to 4 s late. */
+const TRIED_AGAIN_SEC = 2 * LONGEST_PAUSE_SEC;
+const SAMPLE_EVERY_SEC = 2;
+
+type LedgerPoint = At & { readonly db2_ok: boolean };
+
+/** For how long the ledger has answered this server, as far as this page has seen. A time without samples shows nothing. */
+function answersForSec(points: readonly LedgerPoint[]): number {
+  let since: LedgerPoint | undefined;
+  let before: LedgerPoint | undefined;
+  for (const point of points) {
+    if (!point.db2_ok) since = undefined;
+    else if (since === undefined || isAfterHole(before, point, SAMPLE_EVERY_SEC)) since = point;
+    before = point;
+  }
+  return since === undefined || before === undefined ? 0 : secondsOf(before) - secondsOf(since);
+}
+
+/** Of workers that do not reach a ledger that answers this server. Directly after an outage they only wait for their next try. */
+export function ledgerHint(points: readonly LedgerPoint[]): string {
+  return answersForSec(points) > TRIED_AGAIN_SEC
+    ? `This server has reached the ledger for more than ${TRIED_AGAIN_SEC} seconds, and workers still do not: look at the address and the role that the workers have. ${GOES_ON}`
+    : `The ledger answers this server. Workers try it again within ${LONGEST_PAUSE_SEC} seconds. Claims wait and lose no attempt, and there is nothing to replay.`;
+}
 
 /** A pool waits for all that its messages need: while one of these is left alone, workers take none of its messages. */
 export const isNeededBy = (pool: PoolView, { kind, subject }: Trouble): boolean =>

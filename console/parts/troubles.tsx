@@ -11,10 +11,12 @@ import { useLoad } from '../lib/load.ts';
 import { Link } from '../lib/router.tsx';
 import type { ClaimRecord, LiveSample, PoolView, Trouble } from '../lib/shapes.ts';
 import {
+  GOES_ON,
   hasSeveral,
   hintOf,
   hooksAt,
   isNeededBy,
+  ledgerHint,
   sentenceOf,
   shownOf,
   targetOf,
@@ -28,9 +30,6 @@ import { Alarm, Fault } from './states.tsx';
 const FEW = 5;
 /** The most that the API gives at once. */
 const POOLS = 1_000;
-
-const GOES_ON =
-  'Claims wait and lose no attempt. Workers try again by themselves, every 15 seconds or sooner, and there is nothing to replay.';
 
 /** Which pools call a host is asked only while a hook is down. */
 function usePools(host: string): readonly PoolView[] {
@@ -69,6 +68,10 @@ function PoolsOf({ host }: { host: string }) {
   );
 }
 
+function LedgerHint() {
+  return <>{ledgerHint(useLive().points)}</>;
+}
+
 /** What it means, what to do, and where. */
 function Remedy({ trouble }: { trouble: Trouble }) {
   const { what, name } = targetOf(trouble);
@@ -78,7 +81,7 @@ function Remedy({ trouble }: { trouble: Trouble }) {
     case 'function':
       return <>{GOES_ON}</>;
     case 'ledger':
-      return <>This server does: look at the address and the role that the workers have. {GOES_ON}</>;
+      return <LedgerHint />;
     case 'Stripe':
       return <>Checkouts that are to be closed and refunds wait; workers try again by themselves.</>;
     case 'secret':

@@ -2,12 +2,15 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { Breaker } from '#core/breaker.ts';
 import type { LiveSample, PoolView, Trouble } from '../../console/lib/shapes.ts';
 import {
   hasSeveral,
   hintOf,
   hooksAt,
   isNeededBy,
+  LONGEST_PAUSE_SEC,
+  ledgerHint,
   sentenceOf,
   shownOf,
   targetOf,
@@ -76,6 +79,55 @@ describe('a trouble', () => {
     assert.match(hintOf('certificate has expired'), /Renew it at that host\.$/);
     assert.match(hintOf('connect ECONNREFUSED 10.0.0.1:443'), /^Nothing listens there/);
     assert.match(hintOf(null), /^Mend the service/);
+  });
+});
+
+describe('a ledger that workers leave alone', () => {
+  /** Samples every two seconds until now; the ledger did not answer in the first ones. */
+  const samples = (downSec: number, upSec: number) =>
+    Array.from({ length: (downSec + upSec) / 2 + 1 }, (_, index) => ({
+      at: new Date(Date.parse(SINCE) + index * 2_000).toISOString(),
+      db2_ok: index * 2 >= downSec,
+    }));
+  const blamesSettings = (points: Parameters<typeof ledgerHint>[0]) =>
+    /the address and the role/.test(ledgerHint(points));
+
+  it('is about to be tried again directly after an outage: nothing is said of address and role', () => {
+    for (const upSec of [0, 10, 24]) {
+      assert.match(
+        ledgerHint(samples(20, upSec)),
+        /^The ledger answers this server\. Workers try it again within 15 seconds\./,
+      );
+      assert(!blamesSettings(samples(20, upSec)), `${upSec} s after the outage`);
+    }
+    assert(
+      !blamesSettings(samples(0, 4)),
+      'a page that was just opened has not seen for how long it answers',
+    );
+    assert(!blamesSettings([]));
+  });
+
+  it('points to the address and the role once this server has reached it for longer than workers wait', () => {
+    assert(blamesSettings(samples(20, 40)));
+    assert(blamesSettings(samples(0, 40)));
+    assert(!blamesSettings([...samples(0, 40), ...samples(44, 4).slice(21)]), 'until it is away again');
+    const [first, ...later] = samples(0, 40);
+    assert(
+      first && !blamesSettings([first, ...later.slice(-3)]),
+      'nothing is known of a time without samples',
+    );
+  });
+
+  it('is tried as often as the console says', () => {
+    let nowMs = 0;
+    const opened = new Breaker(() => nowMs);
+    const pauses = Array.from({ length: 10 }, () => {
+      opened.outage();
+      const pauseMs = opened.openUntilMs - nowMs;
+      nowMs += pauseMs;
+      return pauseMs;
+    });
+    assert.equal(Math.max(...pauses), LONGEST_PAUSE_SEC * 1_000);
   });
 });
 

@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core';
 import { openClient } from '../../server/support.ts';
 import { assertAccessible, assertFits } from '../browser_drop/support.ts';
 import { ensureChromium } from '../chromium.ts';
+import { shaded } from './charts.ts';
 import { seed, startTraffic } from './seed.ts';
 import { type House, openHouse, picture } from './support.ts';
 
@@ -22,31 +23,6 @@ async function shown(page: Page): Promise<{ charts: string[]; marks: string[] }>
     marks: await page.locator('.marks li').allInnerTexts(),
   };
 }
-
-interface Canvas {
-  width: number;
-  height: number;
-  getContext(kind: '2d'): {
-    getImageData(x: number, y: number, width: number, height: number): { data: ArrayLike<number> };
-  } | null;
-}
-
-/** How many pixels of a chart have the colour of an outage: red, and thin as the shade is; the line of an alert is not thin. */
-const shaded = (page: Page, title: string): Promise<number> =>
-  page
-    .locator('.tile', { has: page.getByRole('heading', { name: title, exact: true }) })
-    .locator('canvas')
-    .evaluate((node) => {
-      const canvas = node as unknown as Canvas;
-      const { width, height } = canvas;
-      const { data } = canvas.getContext('2d')?.getImageData(0, 0, width, height) ?? { data: [] };
-      let pixels = 0;
-      for (let at = 0; at < data.length; at += 4) {
-        const [red = 0, , blue = 0, alpha = 0] = [data[at], data[at + 1], data[at + 2], data[at + 3]];
-        if (alpha > 10 && alpha < 100 && red > blue + 60) pixels++;
-      }
-      return pixels;
-    });
 
 describe('what the console remembers', { skip }, () => {
   let house: House;

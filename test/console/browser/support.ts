@@ -70,6 +70,7 @@ export async function openHouse(
   try {
     const databases = await startDatabases();
     ends.push(() => databases.stop());
+    let ledger = databases.db2;
     const proxy = await startProxy(databases.db2.url);
     ends.push(() => proxy.close());
     const validation = { url: '', status: 200 };
@@ -136,8 +137,11 @@ export async function openHouse(
           await Promise.all([webhooks.stop(), scheduler.stop(), ownMarks.stop()]);
         };
       },
-      stopLedger: () => databases.db2.stop('immediate'),
-      startLedger: async () => proxy.retarget((await databases.db2.restart()).url),
+      stopLedger: () => ledger.stop('immediate'),
+      async startLedger() {
+        ledger = await ledger.restart();
+        proxy.retarget(ledger.url);
+      },
       stopServer: () => server.stop(),
       async startServer() {
         server = await start(server.port);

@@ -166,4 +166,22 @@ export const WATCHING: readonly Bug[] = [
     test: 'test/console/browser/operator.test.ts',
     finds: 'reaches the content with the first key, past all the links',
   },
+  {
+    name: 'blame-after-an-outage',
+    was: 'right after an outage the console told operators to look at the address and the role of their workers',
+    file: 'console/lib/troubles.ts',
+    from: 'answersForSec(points) > TRIED_AGAIN_SEC',
+    to: 'answersForSec(points) >= 0',
+    test: 'test/console/troubles.test.ts',
+    finds: 'is about to be tried again directly after an outage',
+  },
+  {
+    name: 'hole-in-the-past',
+    was: 'a page that was opened in an outage kept a hole in its charts',
+    file: 'console/lib/history.ts',
+    from: 'const isMissing = latest !== undefined',
+    to: 'const isMissing = false && latest !== undefined',
+    test: 'test/console/browser/outage.test.ts',
+    finds: 'of the ledger that a page was opened in leaves no hole in its charts once it is over',
+  },
 ];
