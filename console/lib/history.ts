@@ -1,6 +1,6 @@
 // What is remembered of a time: loaded from the server, and followed by what the live stream brings while the time goes on.
 
-import { useEffect, useMemo } from 'preact/hooks';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { Mark } from '../../db1/supabase/functions/_shared/console/marks.ts';
 import type { HistoryRow, LiveSample } from '../../db1/supabase/functions/_shared/console/sample.ts';
 import type { SampleHistory } from '../../db1/supabase/functions/_shared/console/samples.ts';
@@ -47,7 +47,7 @@ function memoryOf(history: SampleHistory): Memory {
 /** Marks that began meanwhile come with the next load. */
 const LOAD_AGAIN_MS = 30_000;
 
-/** The server gives the same answer for 5 s, so the first loads after an outage may still lack what came back. */
+/** The server gives the same answer for 5 s, so the first loads after an outage may still lack what came back. The next ones wait twice as long each. */
 const MISSING_AGAIN_MS = 2_000;
 
 /** Whether the last sample shows that a database answers, by the name that a memory has for it. */
@@ -59,9 +59,12 @@ function isUp(name: string, { db1, db2, cells }: LiveSample): boolean {
 /** Loads a memory again until it has the past of every database that answers. */
 function useLoadOfMissing({ value, reload }: Loaded<Memory>, latest: LiveSample | undefined): void {
   const isMissing = latest !== undefined && (value?.away ?? []).some((name) => isUp(name, latest));
+  const pauseMs = useRef(MISSING_AGAIN_MS);
   useEffect(() => {
+    if (!isMissing) pauseMs.current = MISSING_AGAIN_MS;
     if (value === undefined || !isMissing) return undefined;
-    const timer = setTimeout(reload, MISSING_AGAIN_MS);
+    const timer = setTimeout(reload, pauseMs.current);
+    pauseMs.current = Math.min(2 * pauseMs.current, LOAD_AGAIN_MS);
     return () => clearTimeout(timer);
   }, [isMissing, value, reload]);
 }

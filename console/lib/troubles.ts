@@ -87,7 +87,7 @@ const SAMPLE_EVERY_SEC = 2;
 
 type LedgerPoint = At & { readonly db2_ok: boolean };
 
-/** For how long the ledger has answered this server, as far as this page has seen. A time without samples shows nothing. */
+/** For how long the ledger has answered this server, as far as these show. A time without samples shows nothing. */
 function answersForSec(points: readonly LedgerPoint[]): number {
   let since: LedgerPoint | undefined;
   let before: LedgerPoint | undefined;
@@ -99,9 +99,10 @@ function answersForSec(points: readonly LedgerPoint[]): number {
   return since === undefined || before === undefined ? 0 : secondsOf(before) - secondsOf(since);
 }
 
-/** Of workers that do not reach a ledger that answers this server. Directly after an outage they only wait for their next try. */
-export function ledgerHint(points: readonly LedgerPoint[]): string {
-  return answersForSec(points) > TRIED_AGAIN_SEC
+/** Of workers that since then do not reach a ledger that answers this server. Directly after an outage they only wait for their next try. */
+export function ledgerHint(points: readonly LedgerPoint[], since: string): string {
+  const meanwhile = points.filter((point) => 1_000 * secondsOf(point) >= Date.parse(since));
+  return answersForSec(meanwhile) > TRIED_AGAIN_SEC
     ? `This server has reached the ledger for more than ${TRIED_AGAIN_SEC} seconds, and workers still do not: look at the address and the role that the workers have. ${GOES_ON}`
     : `The ledger answers this server. Workers try it again within ${LONGEST_PAUSE_SEC} seconds. Claims wait and lose no attempt, and there is nothing to replay.`;
 }

@@ -68,8 +68,8 @@ function PoolsOf({ host }: { host: string }) {
   );
 }
 
-function LedgerHint() {
-  return <>{ledgerHint(useLive().points)}</>;
+function LedgerHint({ since }: { since: string }) {
+  return <>{ledgerHint(useLive().points, since)}</>;
 }
 
 /** What it means, what to do, and where. */
@@ -81,7 +81,7 @@ function Remedy({ trouble }: { trouble: Trouble }) {
     case 'function':
       return <>{GOES_ON}</>;
     case 'ledger':
-      return <LedgerHint />;
+      return <LedgerHint since={trouble.since} />;
     case 'Stripe':
       return <>Checkouts that are to be closed and refunds wait; workers try again by themselves.</>;
     case 'secret':

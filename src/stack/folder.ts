@@ -30,8 +30,11 @@ export async function resetStack(dir: string): Promise<boolean> {
   const paths = layout(dir);
   const runFiles = claimRunDir(paths.run);
   await runFiles.stopLeftovers();
-  removeReachableDir(paths.postgres);
-  for (const path of Object.values(paths)) rmSync(path, { recursive: true, force: true });
+  // The lock goes last. A directory of such a name is not ours, and throws.
+  const { run, postgres, ...files } = paths;
+  for (const file of Object.values(files)) rmSync(file, { force: true });
+  removeReachableDir(postgres);
+  rmSync(run, { recursive: true });
   unhideFromGit(dir);
   if (readdirSync(dir).length === 0) rmdirSync(dir);
   return true;

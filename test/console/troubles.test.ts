@@ -89,13 +89,13 @@ describe('a ledger that workers leave alone', () => {
       at: new Date(Date.parse(SINCE) + index * 2_000).toISOString(),
       db2_ok: index * 2 >= downSec,
     }));
-  const blamesSettings = (points: Parameters<typeof ledgerHint>[0]) =>
-    /the address and the role/.test(ledgerHint(points));
+  const blamesSettings = (points: Parameters<typeof ledgerHint>[0], since = SINCE) =>
+    /the address and the role/.test(ledgerHint(points, since));
 
   it('is about to be tried again directly after an outage: nothing is said of address and role', () => {
     for (const upSec of [0, 10, 24]) {
       assert.match(
-        ledgerHint(samples(20, upSec)),
+        ledgerHint(samples(20, upSec), SINCE),
         /^The ledger answers this server\. Workers try it again within 15 seconds\./,
       );
       assert(!blamesSettings(samples(20, upSec)), `${upSec} s after the outage`);
@@ -105,6 +105,8 @@ describe('a ledger that workers leave alone', () => {
       'a page that was just opened has not seen for how long it answers',
     );
     assert(!blamesSettings([]));
+    const justNow = samples(0, 60).at(-2)?.at;
+    assert(!blamesSettings(samples(0, 60), justNow), 'the workers were cut off just now');
   });
 
   it('points to the address and the role once this server has reached it for longer than workers wait', () => {

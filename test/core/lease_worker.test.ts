@@ -213,30 +213,40 @@ test('a running worker logs a failure and goes on', async () => {
   );
 });
 
-test('a running worker tells of an outage when it begins, when it looks different and when it ends', async () => {
+test('a running worker has one line in ten seconds for failures alike, with its name', async () => {
   const world = new World();
   const stop = new AbortController();
-  let outage: string | undefined = 'gone';
+  let outage = '';
   world.looking = async () => {
-    if (outage !== undefined) throw new Error(outage);
+    if (outage !== '') throw new Error(outage);
   };
   const running = world.worker.run(stop.signal);
+  await turns();
   const told: unknown[] = [];
-  for (const next of ['gone', 'gone', 'starting up', undefined, undefined, 'starting up']) {
+  const startedMs = world.nowMs;
+  for (const [next, afterMs] of [
+    ['gone', 0],
+    ['gone', 1_000],
+    ['starting up', 2_000],
+    ['gone', 10_000],
+    ['', 11_000],
+  ] as const) {
     outage = next;
+    world.nowMs = startedMs + afterMs;
     world.worker.wake();
     await turns();
-    told.push(world.log.lines.splice(0).map(({ message, fields }) => `${message} ${fields?.cause ?? ''}`));
+    told.push(
+      world.log.lines.splice(0).map(({ fields }) => [fields?.worker, `${fields?.cause}`, fields?.untold]),
+    );
   }
   stop.abort();
   await running;
   assert.deepEqual(told, [
-    ['worker step failed Error: gone'],
+    [['test', 'Error: gone', undefined]],
     [],
-    ['worker step failed Error: starting up'],
-    ['worker goes on '],
+    [['test', 'Error: starting up', undefined]],
+    [['test', 'Error: gone', 1]],
     [],
-    ['worker step failed Error: starting up'],
   ]);
 });
 

@@ -53,6 +53,7 @@ export class World {
   constructor({ gatherMs = 0 } = {}) {
     this.worker = new LeaseWorker<Item>(
       {
+        name: 'test',
         lanes: async () => {
           this.looks++;
           await this.looking();

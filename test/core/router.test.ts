@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { HttpError } from '#core/errors.ts';
 import { jsonResponse, type Route, Router, readJson } from '#core/router.ts';
 import { askRoutes, memoryLog } from './support.ts';
 
@@ -135,35 +136,36 @@ describe('a door', () => {
 });
 
 describe('the log of an outage', () => {
-  /** When each line came, of which path, and how many alike it says were left out. */
-  async function linesAt(times: readonly number[], paths: readonly string[]) {
-    const log = memoryLog();
-    const lines: unknown[] = [];
-    let now = 0;
-    const away = Object.assign(new Error('no'), { code: 'ECONNREFUSED' });
-    const routes = paths.map((path) => ({ method: 'GET', path, handle: () => Promise.reject(away) }));
-    const ask = askRoutes(routes, log, () => now);
-    for (const at of times) {
-      now = at;
-      for (const path of paths) await ask({ path });
-      lines.push(...log.lines.splice(0).map(({ fields }) => [at, fields?.path, fields?.untold]));
-    }
-    return lines;
+  const away = (code: string) => Object.assign(new Error('no'), { code });
+  const cell = (name: string) => new HttpError('cell_unavailable', `The cell ${name} is away.`);
+  const log = memoryLog();
+  let fault: unknown;
+  const handle = () => Promise.reject(fault);
+  const ask = askRoutes(
+    ['/a', '/b'].map((path) => ({ method: 'GET', path, handle })),
+    log,
+    () => 0,
+  );
+  /** How many lines two requests have that fail so. */
+  async function linesOf(path: string, failure: unknown): Promise<number> {
+    fault = failure;
+    await ask({ path });
+    await ask({ path });
+    return log.lines.splice(0).length;
   }
 
-  it('has one line in ten seconds for refusals alike, and says how many it left out', async () => {
-    assert.deepEqual(await linesAt([0, 1, 9_999, 10_000, 10_001, 30_000], ['/gone']), [
-      [0, '/gone', undefined],
-      [10_000, '/gone', 2],
-      [30_000, '/gone', 1],
-    ]);
+  it('has one line for refusals alike: of one route, code, hint and cause', async () => {
+    assert.equal(await linesOf('/a', away('ECONNREFUSED')), 1);
+    assert.equal(await linesOf('/a', away('ECONNREFUSED')), 0);
+    assert.equal(await linesOf('/b', away('ECONNREFUSED')), 1);
+    assert.equal(await linesOf('/a', away('28P01')), 1);
+    assert.equal(await linesOf('/a', cell('one')), 1);
+    assert.equal(await linesOf('/a', cell('two')), 1);
   });
 
-  it('has one of each route', async () => {
-    assert.deepEqual(await linesAt([0, 1], ['/a', '/b']), [
-      [0, '/a', undefined],
-      [0, '/b', undefined],
-    ]);
+  it('has a line for each failure that is no outage', async () => {
+    assert.equal(await linesOf('/a', new Error('a bug')), 2);
+    assert.equal(await linesOf('/a', new HttpError('processing_failed')), 2);
   });
 });
 

@@ -30,6 +30,13 @@ describe("the folder of a stack in another project's repository", () => {
     assert.equal(git('status', '--porcelain', '--untracked-files=all'), '?? theirs\n');
   });
 
+  test('is not removed where something of our names is not ours', async () => {
+    mkdirSync(join(dir, 'env', 'bin'), { recursive: true });
+    writeFileSync(join(dir, 'env', 'bin', 'python'), '');
+    await assert.rejects(resetStack(dir), { code: 'ERR_FS_EISDIR' });
+    assert.equal(existsSync(join(dir, 'env', 'bin', 'python')), true);
+  });
+
   test('hides nothing where other files are, and goes with the rest', async () => {
     writeFileSync(join(dir, 'theirs'), '');
     hideFromGit(dir);

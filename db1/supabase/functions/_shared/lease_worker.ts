@@ -6,8 +6,10 @@
 // nothing. An item that lost its worker twice is a suspect: it may have killed them. It is taken alone, one such item at a
 // time in this process, so that its next victim is only itself.
 
+import { codeOf } from './failure.ts';
 import { startHeartbeat } from './heartbeat.ts';
 import type { Clock, Log } from './ports.ts';
+import { RareLines } from './rare_lines.ts';
 import type { Targets } from './target.ts';
 
 export type LaneId = number | string;
@@ -41,6 +43,8 @@ export interface Group<Item> {
 export type Outcomes = Record<string, number>;
 
 export interface LeaseWork<Item> {
+  /** What the log calls it. */
+  readonly name: string;
   /** The lanes that have items, also hidden ones. */
   lanes(): Promise<readonly Lane[]>;
   /** One statement for all lanes; what it returns is leased. Suspects are left out. */
@@ -100,6 +104,7 @@ interface Round {
 export class LeaseWorker<Item> {
   readonly #work: LeaseWork<Item>;
   readonly #ports: LeaseWorkerPorts;
+  readonly #failures: RareLines;
   readonly #underWay = new Set<Promise<unknown>>();
   /** Items taken and not finished, by lane. */
   readonly #inHand = new Map<LaneId, number>();
@@ -115,6 +120,7 @@ export class LeaseWorker<Item> {
   constructor(work: LeaseWork<Item>, ports: LeaseWorkerPorts) {
     this.#work = work;
     this.#ports = ports;
+    this.#failures = new RareLines(ports.now);
   }
 
   /** There is something to do: cuts an idle rest short. */
@@ -158,21 +164,16 @@ export class LeaseWorker<Item> {
   async run(signal: AbortSignal, onGroup: (outcomes: Outcomes) => void = () => undefined): Promise<void> {
     const onAbort = () => this.wake();
     signal.addEventListener('abort', onAbort);
-    // An outage is told when it begins, when it looks different and when it ends, not at every round.
-    let told: string | undefined;
     while (!signal.aborted) {
       this.#isAwake = false;
       try {
         const { total, isEmptied, groups } = await this.#round(signal);
-        if (told !== undefined) this.#ports.log.info('worker goes on');
-        told = undefined;
         for (const group of groups) group.then(onGroup, (error: unknown) => this.#tellFailure(error));
         if (total === 0) await this.#rest(this.#work.idleMs ?? IDLE_MS);
         else if (isEmptied) await this.#gather(signal);
       } catch (error) {
         // The leases run out, and the items come back.
-        if (String(error) !== told) this.#tellFailure(error);
-        told = String(error);
+        this.#tellFailure(error);
         this.#isAwake = false;
         await this.#rest(FAILURE_MS);
       }
@@ -189,7 +190,9 @@ export class LeaseWorker<Item> {
   }
 
   #tellFailure(error: unknown): void {
-    this.#ports.log.error('worker step failed', { cause: error });
+    const untold = this.#failures.next(`${codeOf(error)} ${error}`);
+    if (untold === undefined) return;
+    this.#ports.log.error('worker step failed', { worker: this.#work.name, cause: error, ...untold });
   }
 
   /** Takes what there is room for, and starts a group for each lane. */

@@ -2,9 +2,10 @@
 // A runtime's adapter calls find(), reads at most maxBodyBytes, calls handle() and sends what comes back.
 
 import { ERROR_KINDS, type ErrorCode, type ErrorKind, HttpError } from './errors.ts';
-import { toHttpError } from './failure.ts';
+import { codeOf, toHttpError } from './failure.ts';
 import { JsonError, parseJson } from './json.ts';
 import type { Clock, Log } from './ports.ts';
+import { RareLines } from './rare_lines.ts';
 import type { Operator } from './roles.ts';
 import { check, type FromSchema, type Schema, SchemaError } from './schema.ts';
 
@@ -142,15 +143,10 @@ interface Place {
   readonly allow: string;
 }
 
-/** An outage refuses a thousand requests a second: refusals alike get one line in so long. */
-const TELL_EVERY_MS = 10_000;
-
 export class Router {
   readonly #places: readonly Place[];
   readonly #log: Log;
-  readonly #clock: Clock;
-  /** By the path of the route and the code, so there are as many as routes can give. */
-  readonly #told = new Map<string, { atMs: number; untold: number }>();
+  readonly #outages: RareLines;
 
   constructor(routes: readonly Route[], log: Log, clock: Clock = Date.now) {
     const paths = [...new Set(routes.map((route) => route.path))];
@@ -163,7 +159,7 @@ export class Router {
       };
     });
     this.#log = log;
-    this.#clock = clock;
+    this.#outages = new RareLines(clock);
   }
 
   find(method: string, path: string): Match {
@@ -208,15 +204,10 @@ export class Router {
       this.#log.error('request failed', fields);
       return;
     }
-    const alike = `${code} ${route.method} ${route.path}`;
-    const atMs = this.#clock();
-    const told = this.#told.get(alike);
-    if (told !== undefined && atMs < told.atMs + TELL_EVERY_MS) {
-      told.untold++;
-      return;
-    }
-    this.#told.set(alike, { atMs, untold: 0 });
-    this.#log.warn('request refused', { ...fields, ...(told && { untold: told.untold }) });
+    const isOutage = http === 503;
+    const alike = `${code} ${route.path} ${error.hint} ${codeOf(error.cause)}`;
+    const untold = isOutage ? this.#outages.next(alike) : {};
+    if (untold !== undefined) this.#log.warn('request refused', { ...fields, ...untold });
   }
 }
 

@@ -82,6 +82,7 @@ export class Bridge {
     });
     this.#worker = new LeaseWorker(
       {
+        name: 'bridge',
         lanes: () => this.#lanes(),
         take: (wants) =>
           intake.take(

@@ -63,6 +63,7 @@ export class Carrier {
     const lane: Lane = { id: LANE, targets: [LEDGER], occupies: [LEDGER], most: BATCH };
     this.#worker = new LeaseWorker<TakenMessage>(
       {
+        name: 'carrier',
         lanes: async () => ((await queue.isEmpty()) ? [] : [lane]),
         take: ([want]) => queue.take(want?.wanted ?? 0, leaseSec),
         takeSuspect: () => queue.takeSuspect(leaseSec),

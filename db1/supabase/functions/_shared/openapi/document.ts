@@ -134,7 +134,10 @@ const ERROR: AnswerSchema = {
         code: { type: 'string', description: 'What to act on.' },
         message: { type: 'string' },
         hint: { type: 'string', description: 'What to do about it.' },
-        request_id: { type: 'string', description: 'As in x-request-id, and in the log.' },
+        request_id: {
+          type: 'string',
+          description: 'As in x-request-id. The log names it where it tells of this failure.',
+        },
       },
       required: ['code', 'message', 'hint', 'request_id'],
     },

@@ -61,6 +61,7 @@ export class OrderLane<Row> {
     const lane: Lane = { id: name, targets, occupies: targets, most: batch };
     this.#worker = new LeaseWorker<Row>(
       {
+        name,
         lanes: async () => (now() < this.#idleUntilMs ? [] : [lane]),
         take: ([want]) => this.#take(want?.wanted ?? 0),
         takeSuspect: async () => [],

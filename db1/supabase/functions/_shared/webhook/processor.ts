@@ -79,6 +79,7 @@ export class Processor {
     });
     this.#worker = new LeaseWorker<TakenEvent>(
       {
+        name: 'processor',
         lanes: async () =>
           (await store.lanes()).filter((lane) => this.#serves(lane)).map((lane) => this.#laneOf(lane)),
         take: (wants) => this.#take(wants),
