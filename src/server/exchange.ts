@@ -16,7 +16,10 @@ export interface Exchange {
 
 export function writeHead(response: ServerResponse, answer: HttpResponse, requestId: string): void {
   const head = [...flatHeaders(answer.headers), 'x-request-id', requestId];
-  if (answer.status !== 204 && answer.follow === undefined && answer.parts === undefined)
+  const isStream = answer.follow !== undefined || answer.parts !== undefined;
+  // HEAD has the length that GET would have. Of a stream that is none, and its HEAD comes here with nothing in its body.
+  const isHeadOfStream = response.req.method === 'HEAD' && answer.body.length === 0;
+  if (answer.status !== 204 && !isStream && !isHeadOfStream)
     head.push('content-length', String(Buffer.byteLength(answer.body)));
   response.writeHead(answer.status, head);
 }

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { type AddressInfo, createServer } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { type Answer, openClient } from '../server/support.ts';
@@ -11,7 +12,7 @@ import { inconsistencies } from './fuzz/consistency.ts';
 import { joinRuns, runsOf } from './fuzz/join.ts';
 import { complaintsOf } from './fuzz/oracle.ts';
 import { fuzz } from './fuzz/run.ts';
-import { takeApart } from './fuzz/wire.ts';
+import { exchangeCase, takeApart } from './fuzz/wire.ts';
 import { type NodePlace, startNodePlace } from './node_place.ts';
 
 const REQUESTS = 1_000;
@@ -94,6 +95,25 @@ describe('the oracle of the fuzzer', () => {
     const { answers, rest } = takeApart(raw, ['HEAD', 'GET']);
     assert.deepEqual([answers.map(({ text }) => text), rest], [['', '{}'], 'HTTP/1.1 2']);
   });
+
+  // Seed 12, case 59111: the second answer came in a packet of its own, and the fuzzer had left.
+  for (const [method, heard] of [
+    ['HEAD', 2],
+    ['GET', 1],
+  ] as const)
+    it(`is over when a stream has begun, and goes on after its HEAD: ${heard} answers after ${method}`, async (t) => {
+      const server = createServer((socket) => {
+        socket.on('error', () => undefined);
+        socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n');
+        setTimeout(() => socket.end('HTTP/1.1 204 No Content\r\n\r\n'), 100);
+      });
+      t.after(() => server.close());
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      const { port } = server.address() as AddressInfo;
+      const methods = [method, 'GET'];
+      const { answers, isHung } = await exchangeCase({ ...asked, methods }, port);
+      assert.deepEqual([answers.length, isHung], [heard, false]);
+    });
 });
 
 describe('npm run fuzz', () => {

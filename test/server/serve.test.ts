@@ -62,6 +62,16 @@ describe('sluice serve', () => {
     });
   }
 
+  it('names no length in the answer to HEAD where GET streams', async () => {
+    const { child, listening, exited } = serve(env);
+    const url = await Promise.race([listening, exited.then(({ output }) => assert.fail(output))]);
+    const stream = await fetch(`${url}/admin/live`, { method: 'HEAD', headers: bearer(ADMIN_KEY) });
+    assert.equal(stream.headers.get('content-type'), 'text/event-stream');
+    assert.equal(stream.headers.get('content-length'), null);
+    child.kill('SIGTERM');
+    await exited;
+  });
+
   it('says what is not set', async () => {
     const { DB1_URL: _, ...rest } = env;
     const { code, output } = await serve({ ...rest, SLUICE_ADMIN_KEY: '' }).exited;

@@ -13,6 +13,7 @@ export interface Exchange {
 
 /** Longer than any of the server's own timeouts: a request without an answer by then never gets one. */
 const HUNG_MS = 30_000;
+const EVENT_STREAM = /\r\ncontent-type: text\/event-stream/i;
 const OPENING_BRACE = 0x7b;
 
 export function exchangeCase({ pieces, ending, methods }: FuzzCase, port: number): Promise<Exchange> {
@@ -37,7 +38,8 @@ export function exchangeCase({ pieces, ending, methods }: FuzzCase, port: number
     socket.on('data', (chunk: Buffer) => {
       chunks.push(chunk);
       // A stream has no end; that it has begun is the answer.
-      if (/\r\ncontent-type: text\/event-stream/i.test(chunk.toString('latin1'))) socket.destroy();
+      if (EVENT_STREAM.test(chunk.toString('latin1')) && hasStream(Buffer.concat(chunks), methods))
+        socket.destroy();
     });
     // A reset is a way to end a connection; what had arrived before counts.
     socket.on('error', () => undefined);
@@ -47,6 +49,12 @@ export function exchangeCase({ pieces, ending, methods }: FuzzCase, port: number
     });
   });
 }
+
+/** Not where it answers a HEAD: that ends, and the next answer comes after it. */
+const hasStream = (raw: Buffer, methods: readonly string[]) =>
+  takeApart(raw, methods).answers.some(
+    ({ headers }, at) => methods[at] !== 'HEAD' && headers['content-type'] === 'text/event-stream',
+  );
 
 /** Answers come in the order of the requests; one to HEAD has no body, whatever its length says. */
 export function takeApart(raw: Buffer, methods: readonly string[]): { answers: Answer[]; rest: string } {

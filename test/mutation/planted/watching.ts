@@ -184,4 +184,13 @@ export const WATCHING: readonly Bug[] = [
     test: 'test/console/browser/outage.test.ts',
     finds: 'of the ledger that a page was opened in leaves no hole in its charts once it is over',
   },
+  {
+    name: 'head-with-a-length',
+    was: 'HEAD of a stream said that it has no bytes, where GET names no length',
+    file: 'src/server/exchange.ts',
+    from: '!isStream && !isHeadOfStream',
+    to: '!isStream',
+    test: 'test/server/serve.test.ts',
+    finds: 'names no length in the answer to HEAD where GET streams',
+  },
 ];
