@@ -1,9 +1,9 @@
-// What the log says of failures that come a thousand times a second while something is away.
+// What the log says of failures that come again and again, a thousand times a second while something is away.
 
 import type { Clock } from './ports.ts';
 
-/** Failures alike get one line in so long. */
-const TELL_EVERY_MS = 10_000;
+/** Failures of an outage that are alike get one line in so long. */
+const OUTAGE_EVERY_MS = 10_000;
 /** So many kinds are told apart; the one that came first makes room. */
 const KINDS_MAX = 200;
 
@@ -16,10 +16,12 @@ export interface Untold {
 
 export class RareLines {
   readonly #clock: Clock;
+  readonly #everyMs: number;
   readonly #told = new Map<string, { atMs: number; untold: number }>();
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, everyMs = OUTAGE_EVERY_MS) {
     this.#clock = clock;
+    this.#everyMs = everyMs;
   }
 
   /** What to add to the line about a failure of this kind; undefined where it is left out. */
@@ -27,7 +29,7 @@ export class RareLines {
     const atMs = this.#clock();
     const told = this.#told.get(kind);
     // A clock that was set back says nothing about the time since.
-    if (told !== undefined && atMs >= told.atMs && atMs < told.atMs + TELL_EVERY_MS) {
+    if (told !== undefined && atMs >= told.atMs && atMs < told.atMs + this.#everyMs) {
       told.untold++;
       return undefined;
     }

@@ -5,6 +5,7 @@ import { AnswerCache } from '../answer_cache.ts';
 import type { CallFunction } from '../call_function.ts';
 import { HttpError } from '../errors.ts';
 import type { Clock, Log } from '../ports.ts';
+import { RareLines } from '../rare_lines.ts';
 import type { Provider } from './provider.ts';
 
 /** What the runtime knows by a secret's name; undefined where it is not set. */
@@ -97,11 +98,12 @@ export function createFindSecret(call: CallFunction): FindSecret {
 export class Secrets {
   readonly #ports: SecretPorts;
   readonly #found: AnswerCache<FoundSecret>;
-  readonly #toldMs = new Map<string, number>();
+  readonly #faults: RareLines;
 
   constructor(ports: SecretPorts) {
     this.#ports = ports;
     this.#found = new AnswerCache((name) => ports.findSecret(name), ports.now, STALE_MS);
+    this.#faults = new RareLines(ports.now, TELL_EVERY_MS);
   }
 
   async read(name: string, minChars: number): Promise<ReadSecret> {
@@ -120,22 +122,13 @@ export class Secrets {
       if (secret === undefined) return [];
       if ('value' in secret) return [secret.value];
       const name = names[at] ?? '';
-      if (this.#isTime(name))
-        log.error('a secret cannot be used', {
-          ...where,
-          secret: name,
-          fault: SECRET_FAULTS[secret.fault],
-        });
+      const untold = this.#faults.next(name);
+      const fault = SECRET_FAULTS[secret.fault];
+      if (untold !== undefined)
+        log.error('a secret cannot be used', { ...where, secret: name, fault, ...untold });
       return [];
     });
     return { values, areAll: read.every((secret) => secret !== undefined && secret.mayBeOld !== true) };
-  }
-
-  #isTime(name: string): boolean {
-    const nowMs = this.#ports.now();
-    const isTime = nowMs - (this.#toldMs.get(name) ?? Number.NEGATIVE_INFINITY) >= TELL_EVERY_MS;
-    if (isTime) this.#toldMs.set(name, nowMs);
-    return isTime;
   }
 
   /** A sentence about the first of the names that cannot be used. */
