@@ -80,6 +80,7 @@ const ORDER_OUTCOMES = [
   'refused',
   'outage',
   'failed',
+  'dead_letter',
   'key',
   'lost_lease',
   'handed_back',

@@ -11,7 +11,7 @@ import { readScrapeSettings } from '../server/scrape_access.ts';
 import { type RunningServer, startServer } from '../server/server.ts';
 import { demoSecrets, envFile, stripeValues } from '../stack/env_file.ts';
 import { portTaken } from '../stack/gateway.ts';
-import { writePrivateFile } from '../stack/keys.ts';
+import { isOfStripe, writePrivateFile } from '../stack/keys.ts';
 import { portIsFree } from '../stack/ports.ts';
 import { refuseIfRunning } from '../stack/run_files.ts';
 import { layout, readSettings, type Settings } from '../stack/settings.ts';
@@ -70,7 +70,7 @@ async function run({ processes, 'no-workers': isWithoutWorkers }: Values<typeof 
       projectRoot: PROJECT_ROOT,
       functionEnv: functionEnv(process.env, settings),
       // A person who has set a key wants Stripe itself.
-      hasStripe: Boolean(process.env.STRIPE_API_KEY),
+      hasStripe: isOfStripe(process.env.STRIPE_API_KEY),
       say,
       signal: stopping.signal,
     });

@@ -38,7 +38,7 @@ export function requireDirectUrl(url: string, env: Env = process.env): string {
   if (direct === undefined)
     throw new StackError(
       'SLUICE_POOLER is transaction, and this needs a session, which such a pooler does not give',
-      'set DB1_DIRECT_URL and DB2_DIRECT_URL to the addresses without the pooler',
+      'set DB1_DIRECT_URL and DB2_DIRECT_URL to the addresses without the pooler; of cells, name them in SLUICE_CELLS and leave SLUICE_POOLER out',
     );
   return direct;
 }

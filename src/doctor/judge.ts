@@ -74,7 +74,7 @@ export function judgeRefusals({ refusingPools }: Look): Finding {
     return warn(
       'validation',
       `refused most of the newest claims: ${told([worst, ...others])}`,
-      `\`sluice claims list --pool ${worst.pool_id} --state refused\` tells the status; look at the pool's validation hook`,
+      `\`sluice claims find --pool ${worst.pool_id} --state refused\` tells the status; look at the pool's validation hook`,
     );
   if (refusingPools.length === 0) return ok('validation', 'refused none of the newest claims');
   return ok('validation', `refused of the newest claims: ${told(refusingPools)}`);

@@ -1,4 +1,4 @@
-// How an alert reads. Pure. It holds the shape of an error and never a payload, a user or an example.
+// How an alert reads. Pure. It holds the shape of an error, which keeps a name that has no digit, and no payload.
 
 import type { Issue } from '#core/console/issues.ts';
 

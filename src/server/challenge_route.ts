@@ -19,9 +19,9 @@ export interface Challenges {
 
 /** A verifier that asks another service answers in a fraction of it. A buyer waits no longer. */
 const ANSWER_WITHIN_MS = 5_000;
-/** What the database keeps of a solution. */
 /** As the database counts. */
 const MAX_DIFFICULTY = 2_147_483_647;
+/** What the database keeps of a solution. */
 const ID = /^[\x21-\x7e]{1,200}$/;
 
 export function createChallenges({ verifier, difficultyOf }: ChallengeOptions): Challenges {

@@ -26,10 +26,15 @@ export type Secrets = {
 export type ApiKeys = { anon: string; serviceRole: string };
 
 const OWNER_ONLY = 0o600;
+/** Live, as the pools are that say nothing else. */
+const STAND_IN = 'sk_live_stand_in_';
 const KEY_LIFETIME_SEC = 10 * 365 * 24 * 3600;
 
 const token = (bytes: number) => randomBytes(bytes).toString('base64url');
 const hex = (bytes: number) => randomBytes(bytes).toString('hex');
+
+/** A shell that has read `.sluice/env`, of this stack or of one that was reset, has the stand-in's key and no other. */
+export const isOfStripe = (key: string | undefined): boolean => Boolean(key) && !key?.startsWith(STAND_IN);
 
 /** The shapes are the providers' own, so that their libraries take them. */
 function makeSecrets(): Secrets {
@@ -43,8 +48,7 @@ function makeSecrets(): Secrets {
     hookSecret: `whsec_${randomBytes(32).toString('base64')}`,
     ticketSecret: token(32),
     stripeWebhookSecret: `whsec_${token(24)}`,
-    // Of the stand-in. Live, as the pools are that say nothing else.
-    stripeApiKey: `sk_live_stand_in_${hex(12)}`,
+    stripeApiKey: `${STAND_IN}${hex(12)}`,
     twilioAuthToken: hex(16),
     whatsappAppSecret: hex(16),
     whatsappVerifyToken: token(24),

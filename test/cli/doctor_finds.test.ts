@@ -247,7 +247,7 @@ describe('sluice doctor finds', () => {
     const most = (await doctor()).of('validation');
     assert.equal(most?.status, 'warn');
     assert.match(most?.found ?? '', /strict 2 of 3/);
-    assert.match(most?.todo ?? '', /sluice claims list --pool strict --state refused/);
+    assert.match(most?.todo ?? '', /sluice claims find --pool strict --state refused/);
   });
 
   it('a pool with hooks that workers cannot sign, and a secret that is not one', async () => {

@@ -54,6 +54,10 @@ test('each door sends a pool to its cell, and an id leads back to it', async (t)
     const [digits] = await query(cell.url, 'select intake.pool_digits($1) as digits', [pool]);
     assert.equal(id.slice(15, 18), digits?.digits);
     assert.equal((await ask(`${one}/v1/pools/${pool}`)).json.capacity, 20);
+    const details = { method: 'POST', headers: OPERATOR, body: { title: pool } };
+    const path = `/admin/pools/${pool}/details`;
+    assert.equal((await ask(`${two}${path}`, details)).json.title, pool);
+    assert.equal((await ask(`${one}${path}`, { headers: OPERATOR })).json.title, pool);
     const headers = { 'x-claim-secret': 'a_secret_of_sixteen' };
     assert.equal((await ask(`${one}/v1/claims/${id.toUpperCase()}`, { headers })).json.pool_id, pool);
     assert.equal(

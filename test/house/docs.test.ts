@@ -61,19 +61,42 @@ function linesOf(program: RegExp, read = commandLines): { page: string; words: s
   );
 }
 
+/** Where the product tells people what to run. */
+const PRODUCT = ['src', 'console', 'db1/supabase', 'db2/supabase', 'monitoring'].flatMap((folder) =>
+  readdirSync(join(PROJECT, folder), { recursive: true, encoding: 'utf8' })
+    .filter((file) => /\.(tsx?|sql|yml|json)$/.test(file) && !/node_modules|\.test\./.test(file))
+    .map((file) => `${folder}/${file}`),
+);
+
+/** Commands between backticks, which a template writes with a backslash before them. */
+function hintsOf(files: readonly string[]): { page: string; words: string[] }[] {
+  return files.flatMap((page) =>
+    [
+      ...readFileSync(join(PROJECT, page), 'utf8').matchAll(
+        /`(?:npx )?sluice ([a-z]+(?![,a-z])[^`\\]*)\\?`/g,
+      ),
+    ].map(([, words = '']) => ({ page, words: words.trim().split(/\s+/) })),
+  );
+}
+
 describe('the documents', () => {
-  it('name only commands and options that sluice has', async () => {
+  it('and the hints of the product name only commands and options that sluice has', async () => {
     const commands = await loadAll();
     const offers = offersOf(commands);
     const lines = linesOf(/^(?:[A-Z0-9_]+=\S+ )*(?:npx sluice|npm run sluice --|sluice) (.*)$/);
     const inline = linesOf(/^(?:[A-Z0-9_]+=\S+ )*npx sluice ([a-z].*)$/, inlineCommands);
+    const hints = hintsOf(PRODUCT);
     assert.ok(lines.length > 20 && inline.length > 50, 'the documents show too few commands');
-    for (const { page, words } of [...lines, ...inline]) {
-      const [name = '', ...rest] = words;
+    assert.ok(hints.length > 50, 'the product names too few commands');
+    for (const { page, words } of [...lines, ...inline, ...hints]) {
+      const [name = '', ...rest] = words[0] === 'help' ? words.slice(1) : words;
       const command = commands[name];
       assert.ok(command, `${page}: unknown command ${name}`);
       const leads = (path: readonly string[]) => path.every((word, at) => word === [name, ...rest][at]);
       const place = offers.findLast(({ path }) => leads(path));
+      const deeper = offers.filter(({ path }) => path.length === 2 && path[0] === name);
+      if (deeper.length > 0 && /^[a-z]/.test(rest[0] ?? ''))
+        assert.ok((place?.path.length ?? 0) >= 2, `${page}: sluice ${name} cannot ${rest[0]}`);
       for (const option of rest.join(' ').match(/(?<= )--[a-z-]+/g) ?? [])
         assert.ok(
           place?.offered.includes(option),

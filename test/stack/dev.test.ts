@@ -128,7 +128,8 @@ describe('npm start', () => {
       CHILDREN.map(() => true),
       'a SIGKILL of the parent leaves them running',
     );
-    dev = startDev({ dir });
+    // Of a shell that has read the env file: its key of Stripe is the stand-in's.
+    dev = startDev({ dir, env: before });
     await dev.ready;
     assert.deepEqual(
       left.map(isAlive),
@@ -137,6 +138,7 @@ describe('npm start', () => {
     assert.match(dev.output(), /stopped db1-postgres, left over/);
     assert.equal(await claims(), 2);
     assert.equal(readEnv(dir).DB1_SUPABASE_ANON_KEY, before.DB1_SUPABASE_ANON_KEY);
+    assert.match(dev.output(), /Stripe .*a stand-in/);
   });
 
   test('Ctrl-C ends it with exit code 0 and leaves neither a process nor the env file', async () => {

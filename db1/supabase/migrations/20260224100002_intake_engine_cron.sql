@@ -41,24 +41,15 @@ begin
 end
 $$;
 
--- Promise: asks the bridge worker by HTTP to drain the queue, if there is anything to drain or to end and its address is
--- set. Returns the request's id or null. Second call: a second request, which finds less to do. Locks: none.
+-- Promise: asks the bridge worker by HTTP to do what is due, if its address is set. Returns the request's id or null. It asks
+-- without a look at what is due: payments to decide, refunds and voids wait in DB2, which this database does not see.
+-- Second call: a second request, which finds less to do. Locks: none.
 create function intake.trigger_drain() returns bigint
 language plpgsql set search_path = '' as $$
 declare
   v_url text := intake.setting('bridge_worker_url');
 begin
-  if v_url is null or not exists (
-    select from pgmq.q_intake_queue q where q.vt <= clock_timestamp()
-    union all
-    select from unnest(intake.due_pools('hold'))
-    union all
-    select from unnest(intake.due_pools('order'))
-    union all
-    select from public.checkouts k where k.next_attempt_at <= clock_timestamp() and k.next_attempt_at < 'infinity'
-    union all
-    select from unnest(intake.due_pools('end'))
-  ) then
+  if v_url is null then
     return null;
   end if;
   return net.http_post(

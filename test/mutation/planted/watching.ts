@@ -193,4 +193,22 @@ export const WATCHING: readonly Bug[] = [
     test: 'test/server/serve.test.ts',
     finds: 'names no length in the answer to HEAD where GET streams',
   },
+  {
+    name: 'hint-without-a-command',
+    was: 'the doctor named a command that does not exist',
+    file: 'src/doctor/judge.ts',
+    from: 'sluice claims find --pool',
+    to: 'sluice claims list --pool',
+    test: 'test/house/docs.test.ts',
+    finds: 'and the hints of the product name only commands and options that sluice has',
+  },
+  {
+    name: 'cells-hide-a-cell',
+    was: 'no alert told of one of several cells that was down',
+    file: 'monitoring/prometheus/rules.yml',
+    from: 'max by (cell) (sluice_intake_up)',
+    to: 'max(sluice_intake_up)',
+    test: 'test/observe/monitoring.test.ts',
+    finds: 'pass promtool',
+  },
 ];

@@ -1,15 +1,12 @@
--- The drain trigger asks the bridge worker when there is something to drain, and only then.
+-- The drain trigger asks the bridge worker each minute: what is due in DB2 it cannot see from here.
 begin;
-select plan(8);
+select plan(6);
 
 delete from pgmq.q_intake_queue;
 set local app.bridge_worker_url = 'http://127.0.0.1:9/bridge-worker';
 set local app.service_role_key = 'a-key';
-select is(intake.trigger_drain(), null, 'an empty queue calls no worker');
-
-select public.intake_queue_send('{"n": 1}');
 create temp table asked as select intake.trigger_drain() as id;
-select isnt((select id from asked), null, 'a message to drain makes a request');
+select isnt((select id from asked), null, 'with nothing due in this database the worker is asked: DB2 may have work');
 select is(
   (select to_jsonb(r) ->> 'method' || ' ' || r.url from net.http_request_queue r join asked a on a.id = r.id),
   'POST http://127.0.0.1:9/bridge-worker', 'the request goes to the bridge worker'
@@ -18,10 +15,7 @@ select is(
   (select r.headers ->> 'Authorization' from net.http_request_queue r join asked a on a.id = r.id), 'Bearer a-key',
   'the request carries the service key'
 );
-select count(*) from public.intake_queue_read(30, 10);
-select is(intake.trigger_drain(), null, 'messages that a worker holds call no other');
 
-select public.intake_queue_send('{"n": 2}');
 set local app.bridge_worker_url = '';
 create temp table before as select count(*) as requests from net.http_request_queue;
 select is(intake.trigger_drain(), null, 'without an address no call is made');
