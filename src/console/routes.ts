@@ -23,6 +23,8 @@ import type { LiveView } from './live.ts';
 
 export interface ConsolePorts {
   readonly db1: CallFunction;
+  /** As db1, and throws where the answer lacks a cell. */
+  readonly wholeDb1: CallFunction;
   readonly intakes: HealthCheckPorts['intakes'];
   readonly db2: CallFunction;
   /** Call functions of schema calls, and of schema webhook, of DB2. */

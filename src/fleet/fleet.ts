@@ -9,6 +9,7 @@ import { isUnavailable, toHttpError } from '#core/failure.ts';
 import type { Log } from '#core/ports.ts';
 import { type Loop, startTurns } from '../loop.ts';
 import { lacking, mergePlaces, type Place, type PlaceRow } from './directory.ts';
+import { Waiting } from './waiting.ts';
 
 /** `watch` calls functions of schema public on a connection that nothing else waits for. */
 export interface FleetCell {
@@ -58,6 +59,7 @@ export class Fleet<Cell extends FleetCell> {
   readonly #here = new Map<string, CellHere>();
   /** Looks in a row that a cell did not answer. */
   readonly #misses = new Map<string, number>();
+  readonly #waiting = new Waiting();
   readonly #reports = new Map<string, readonly PlaceRow[]>();
   #places: ReadonlyMap<string, Place> = new Map();
   #cellsOfDigits = new Map<string, Set<string>>();
@@ -215,7 +217,10 @@ export class Fleet<Cell extends FleetCell> {
     return this.cells.find(({ name }) => likely?.has(name)) ?? this.only;
   }
 
-  /** Asks every cell, or those that are given. One that is away is left out and named; any other failure is thrown. */
+  /**
+   * Asks every cell, or those that are given. One that is away, or is found away before it has answered, is left out and named; any
+   * other failure is thrown.
+   */
   async all<Answer>(
     ask: (cell: Cell) => Promise<Answer>,
     cells = this.cells,
@@ -225,7 +230,7 @@ export class Fleet<Cell extends FleetCell> {
       cells.map(async (cell) => {
         try {
           if (this.#away.has(cell.name)) throw cellAway([cell.name]);
-          return [[cell, await ask(cell)] as const];
+          return [[cell, await this.#waiting.for(cell.name, ask(cell))] as const];
         } catch (error) {
           if (!isAway(error)) throw error;
           away.push(cell.name);
@@ -295,6 +300,7 @@ export class Fleet<Cell extends FleetCell> {
       if (!this.#away.has(name))
         this.#log.error('a cell is away; its pools are not sold', { cell: name, cause: error });
       this.#away.set(name, error instanceof Error ? error.message : String(error));
+      this.#waiting.giveUp(name, cellAway([name]));
     }
   }
 

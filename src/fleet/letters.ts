@@ -3,6 +3,7 @@
 import type { DeadLetter, DeadLetterAction, DeadLetterResult, DeadLetterStore } from '#core/dead_letters.ts';
 import { DEAD_LETTER_DEFAULT_LIMIT, DEAD_LETTER_MAX_MSG_IDS } from '#core/dead_letters.ts';
 import { cellAway, type Fleet, type FleetCell } from './fleet.ts';
+import { leaveOut } from './left_out.ts';
 
 export function fleetLetters<Cell extends FleetCell>(
   fleet: Fleet<Cell>,
@@ -21,6 +22,7 @@ export function fleetLetters<Cell extends FleetCell>(
     );
     // A letter that is asked for by its id may be in the cell that does not answer.
     if (away.length > 0 && letters.length < (filter.msg_ids?.length ?? 0)) throw cellAway(away);
+    leaveOut(away);
     letters.sort((a, b) => a.msg_id - b.msg_id);
     return letters.slice(offset, offset + limit);
   };

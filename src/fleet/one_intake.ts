@@ -5,10 +5,13 @@ import type { CallFunction } from '#core/call_function.ts';
 import type { AuditRow } from '#core/console/audit.ts';
 import type { PoolView } from '#core/console/pools.ts';
 import { type IntakeLook, issuesOf } from '#core/console/sample.ts';
+import { inTime } from '#core/deadline.ts';
 import { HttpError } from '#core/errors.ts';
 import { isUnavailable } from '#core/failure.ts';
 import type { Total } from '#core/search/lists.ts';
-import { cellAway, type Fleet, type FleetCell } from './fleet.ts';
+import { CELL_ANSWERS_WITHIN_MS } from '../samples/sampler.ts';
+import { type Answered, cellAway, type Fleet, type FleetCell } from './fleet.ts';
+import { leaveOut } from './left_out.ts';
 
 export interface CallableCell extends FleetCell {
   /** Functions of schema public. */
@@ -23,7 +26,7 @@ type Row = Record<string, unknown>;
 type Way<Cell> = (fleet: Fleet<Cell & CallableCell>, name: string, args: Args) => Promise<Row[]>;
 
 export function oneIntake<Cell extends CallableCell>(fleet: Fleet<Cell>): CallFunction {
-  const looks = new Map<string, IntakeLook>();
+  const sampled: Sampled = { looks: new Map(), asked: new Set() };
   const ways: Readonly<Record<string, Way<Cell>>> = {
     pool_create: createPool,
     pool_change: onPool,
@@ -53,7 +56,7 @@ export function oneIntake<Cell extends CallableCell>(fleet: Fleet<Cell>): CallFu
       first(args, await fromAll(all, name, args), (a, b) => Number(a.msg_id) - Number(b.msg_id)),
     inbox_replay: byNumber,
     inbox_discard: byNumber,
-    take_sample: (all, name, args) => sampleOf(all, name, args, looks),
+    take_sample: (all, name, args) => sampleOf(all, name, args, sampled),
   };
   return async <Answer>(name: string, args: Args): Promise<Answer[]> => {
     const way = ways[name];
@@ -67,14 +70,25 @@ export function oneIntake<Cell extends CallableCell>(fleet: Fleet<Cell>): CallFu
   };
 }
 
+/** The answer that is made of it says which cells it lacks. Throws where none answers. */
+async function gather<Cell extends CallableCell, Answer>(
+  fleet: Fleet<Cell>,
+  ask: (cell: Cell) => Promise<Answer>,
+  cells = fleet.cells,
+): Promise<Answered<Cell, Answer>> {
+  const answered = await fleet.all(ask, cells);
+  if (answered.answers.length === 0) throw cellAway(answered.away);
+  leaveOut(answered.away);
+  return answered;
+}
+
 /** Rows say which cell they are of. */
 async function fromAll<Cell extends CallableCell>(
   fleet: Fleet<Cell>,
   name: string,
   args: Args,
 ): Promise<Row[]> {
-  const { answers } = await fleet.all((cell) => cell.call<Row>(name, args));
-  if (answers.length === 0) throw cellAway(fleet.away);
+  const { answers } = await gather(fleet, (cell) => cell.call<Row>(name, args));
   return answers.flatMap(([cell, rows]) => rows.map((row) => ({ ...row, cell: cell.name })));
 }
 
@@ -128,8 +142,7 @@ async function totalOf<Cell extends CallableCell>(
 ): Promise<Row[]> {
   const { p_cell, ...filters } = args;
   const cells = p_cell === undefined ? fleet.cells : [fleet.named(String(p_cell))];
-  const { answers, away } = await fleet.all((cell) => cell.call<Total>(name, filters), cells);
-  if (answers.length === 0) throw cellAway(away);
+  const { answers, away } = await gather(fleet, (cell) => cell.call<Total>(name, filters), cells);
   const totals = answers.flatMap(([, rows]) => rows);
   const isAny = (how: Total['how']) => totals.some((one) => one.how === how);
   const least = isAny('about') ? 'about' : isAny('at_least') || away.length > 0 ? 'at_least' : 'exact';
@@ -225,7 +238,8 @@ async function listPools<Cell extends CallableCell>(
   const from = after === '' ? undefined : (await fleet.cellOf(after))?.name;
   const begin = from === undefined ? 0 : fleet.cells.findIndex((cell) => cell.name === from);
   const rows: Row[] = [];
-  const { answers } = await fleet.all(
+  const { answers } = await gather(
+    fleet,
     (cell) => cell.call<PoolView>(name, { ...upTo, p_after: cell.name === from ? after : '' }),
     fleet.cells.slice(begin),
   );
@@ -249,18 +263,36 @@ async function newestOf<Cell extends CallableCell>(
   return first(upTo, rows, (a, b) => (String(a.at) < String(b.at) ? 1 : -1)).slice(offset);
 }
 
+interface Sampled {
+  /** What each cell gave last, by its name. */
+  readonly looks: Map<string, IntakeLook>;
+  /** Cells that have not answered yet: the question stays open, and is not asked twice. */
+  readonly asked: Set<string>;
+}
+
+async function takeSample(
+  { name: cell, call }: CallableCell,
+  name: string,
+  args: Args,
+  { looks, asked }: Sampled,
+): Promise<void> {
+  if (asked.has(cell)) throw cellAway([cell]);
+  asked.add(cell);
+  const taken = call<{ take_sample: IntakeLook | null }>(name, args).finally(() => asked.delete(cell));
+  const [row] = await inTime(CELL_ANSWERS_WITHIN_MS, taken, () => cellAway([cell]));
+  if (row?.take_sample) looks.set(cell, row.take_sample);
+}
+
 /** A cell that is away counts as it was seen last, so that sums do not jump; `cells` says which it is. */
 async function sampleOf<Cell extends CallableCell>(
   fleet: Fleet<Cell>,
   name: string,
   args: Args,
-  looks: Map<string, IntakeLook>,
+  sampled: Sampled,
 ): Promise<Row[]> {
-  const { answers, away } = await fleet.all((cell) =>
-    cell.call<{ take_sample: IntakeLook | null }>(name, args),
-  );
+  const { answers, away } = await fleet.all((cell) => takeSample(cell, name, args, sampled));
   if (answers.length === 0) throw cellAway(away);
-  for (const [cell, [row]] of answers) if (row?.take_sample) looks.set(cell.name, row.take_sample);
+  const { looks } = sampled;
   if (looks.size === 0) return [{ take_sample: null }];
   const all = [...looks.values()];
   const sum = (read: (look: IntakeLook) => number) => all.reduce((total, look) => total + read(look), 0);

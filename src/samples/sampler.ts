@@ -38,6 +38,8 @@ export const SAMPLE_EVERY_MS = 2_000;
 const OFFSET_MS = 400;
 /** A database that has not answered by then is shown as away; the question stays open, and is not asked twice. */
 const ANSWER_WITHIN_MS = 1_500;
+/** Each of several cells has a little less: the sample of those that answered is put together in time. */
+export const CELL_ANSWERS_WITHIN_MS = ANSWER_WITHIN_MS - 100;
 
 /** One question at a time to one database, with a deadline for the server that waits for the answer. */
 class Watched<Look> {

@@ -16,13 +16,16 @@ import { createUnnamedPaymentStore, unnamedPaymentRoutes } from '#core/webhook/u
 import { type ConsolePorts, consoleRoutes } from '../console/routes.ts';
 import { CELLS_AWAY_HEADER } from '../fleet/addresses.ts';
 import type { Fleet } from '../fleet/fleet.ts';
+import { wholeOnly, withLeftOut } from '../fleet/left_out.ts';
 import { fleetLetters } from '../fleet/letters.ts';
 import type { CallableCell } from '../fleet/one_intake.ts';
 import { newKey } from './known_operators.ts';
 import type { OperatorAuth } from './operator_auth.ts';
 import { copyOperators } from './operator_copy.ts';
 
-export interface AdminPorts extends Omit<ConsolePorts, 'intakes'>, Pick<WebhookAdminPorts, 'secrets'> {
+export interface AdminPorts
+  extends Omit<ConsolePorts, 'intakes' | 'wholeDb1'>,
+    Pick<WebhookAdminPorts, 'secrets'> {
   readonly fleet: Fleet<CallableCell>;
   /** Functions of schema audit of the first cell, in which the operators stand. */
   readonly audit: CallFunction;
@@ -34,10 +37,9 @@ function tellingAway(route: Route, fleet: Fleet<CallableCell>): Route {
   return {
     ...route,
     async handle(request, parameter) {
-      const response = await route.handle(request, parameter);
-      const { away } = fleet;
-      if (away.length === 0) return response;
-      return { ...response, headers: { ...response.headers, [CELLS_AWAY_HEADER]: away.join(', ') } };
+      const [response, leftOut] = await withLeftOut(() => route.handle(request, parameter));
+      if (leftOut.length === 0) return response;
+      return { ...response, headers: { ...response.headers, [CELLS_AWAY_HEADER]: leftOut.join(', ') } };
     },
   };
 }
@@ -85,7 +87,7 @@ export function adminRoutes(auth: OperatorAuth, ports: AdminPorts): Route[] {
         ...siteAdminRoutes({ store: createSiteStore(ports.calls), secrets: ports.secrets }),
         ...unnamedPaymentRoutes('/admin/webhooks', createUnnamedPaymentStore(ports.webhook), authorize),
         ...userRoutes('/admin/users', userPorts(ports), authorize),
-        ...consoleRoutes({ ...ports, intakes: intakesOf(ports.fleet) }),
+        ...consoleRoutes({ ...ports, wholeDb1: wholeOnly(ports.db1), intakes: intakesOf(ports.fleet) }),
       ].map((route) => tellingAway(route, ports.fleet)),
     ),
   ];

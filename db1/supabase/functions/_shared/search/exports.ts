@@ -1,6 +1,7 @@
 // What is filtered in a list, whole: how many rows there are, and all of them as a file. A file is written page by page, at the pace of
 // its reader: neither the server nor a database holds more than a page of it.
 
+import type { CallFunction } from '../call_function.ts';
 import { HttpError } from '../errors.ts';
 import type { Clock } from '../ports.ts';
 import { readQuery } from '../query.ts';
@@ -10,6 +11,8 @@ import { csvLine } from './csv.ts';
 import { filtersOf, type ListPorts, type ListSource, listSources, type Row } from './lists.ts';
 
 export interface ExportPorts extends ListPorts {
+  /** As db1, and throws where the answer lacks a cell: a file that ends says that it is whole. */
+  readonly wholeDb1: CallFunction;
   readonly now: Clock;
   /** Files that are written at once; MAX_EXPORTS where left out. */
   readonly maxExports?: number;
@@ -41,20 +44,20 @@ export const EXPORT_QUERY = {
 } as const satisfies ObjectSchema;
 
 export function exportRoutes(ports: ExportPorts): Route[] {
-  const sources = listSources(ports);
+  const [counts, files] = [listSources(ports), listSources({ ...ports, db1: ports.wholeDb1 })];
   const exports = { open: 0 };
-  const source = (name: string): ListSource => {
+  const source = (sources: ReturnType<typeof listSources>, name: string): ListSource => {
     const found = Object.hasOwn(sources, name) ? sources[name] : undefined;
     if (found === undefined)
       throw new HttpError('not_found', `No list has this name. Ask for ${EXPORT_LISTS}`);
     return found;
   };
   const total = async (request: HttpRequest, name: string): Promise<HttpResponse> => {
-    const list = source(name);
+    const list = source(counts, name);
     return jsonResponse(200, await list.total(readQuery(request.query, filtersOf(list.query, {}))));
   };
   const file = async (request: HttpRequest, name: string): Promise<HttpResponse> => {
-    const list = source(name);
+    const list = source(files, name);
     const { format = 'csv', ...filters }: Readonly<Record<string, unknown>> = readQuery(
       request.query,
       filtersOf(list.query, { format: FORMAT }),
