@@ -6,6 +6,7 @@ import {
   historyOf,
   type NumbersRow,
   type PartRow,
+  partIn,
   rangeMs,
   type SampleHistory,
   windowOf,
@@ -147,6 +148,77 @@ describe('what is remembered', () => {
     assert.deepEqual(both.parts, ['cell west', 'cell east']);
     const alone = historyOf(answers, window(0, 6), 'cell west');
     assert.deepEqual([column(alone, 'queue_depth'), alone.part], [[1, 2], null]);
+  });
+
+  it('goes on while one cell is away, as the live numbers do, and knows nothing while all are', () => {
+    const row = (sec: number): NumbersRow => intake(sec, { queue_depth: sec });
+    const west = asked('cell west', 'db1', [0, 2, 4, 6].map(row), [outage('cell east', 2, 6)]);
+    const east = asked('cell east', 'db1', [0, 6].map(row), [outage('cell west', 4, 6)]);
+    const both = historyOf([west, east], window(0, 8));
+    assert.deepEqual(column(both, 'db1_ok'), [true, true, false, true]);
+    assert.deepEqual(column(both, 'queue_depth'), [0, 2, null, 12]);
+    const alone = historyOf([west, east], window(0, 8), 'cell east');
+    assert.deepEqual(column(alone, 'db1_ok'), [true, true]);
+  });
+
+  it('has the rates of each cell by itself: one that is new, or comes late, makes no rate of another', () => {
+    const west = [0, 2, 4, 6, 8].map((sec) => intake(sec, { enqueued: 1_000 + 10 * sec }));
+    const east = [4, 6].map((sec) => intake(sec, { enqueued: 1_000_000 + 5 * sec }));
+    const answers = [asked('cell west', 'db1', west), asked('cell east', 'db1', east)];
+    const history = historyOf(answers, window(0, 14));
+    // East has no sample at 8: one step without a row is as the one before.
+    assert.deepEqual(column(history, 'claims_per_sec'), [null, 10, 10, 15, 15]);
+    assert.deepEqual(column(history, 'claims_total'), [1_000, 1_020, 1_001_060, 1_001_090, 1_001_110]);
+    const silent = historyOf(
+      [
+        asked('cell west', 'db1', [...west, intake(10, { enqueued: 1_100 })]),
+        asked('cell east', 'db1', east),
+      ],
+      window(0, 14),
+    );
+    assert.deepEqual(column(silent, 'claims_per_sec').slice(4), [15, 10], 'and no longer');
+  });
+
+  it('has the numbers of a pool from the cell that has it, whatever the others lack', () => {
+    const rows = [0, 2, 4, 6].map((sec) => intake(sec, {}));
+    const none = (...secs: number[]) => secs.map((sec): PartRow => [ms(sec), null]);
+    const west = asked(
+      'cell west',
+      'db1',
+      rows,
+      [],
+      [[ms(0), [10, 0, 0]], [ms(2), [8, 2, 0]], ...none(4, 6)],
+    );
+    const east = asked('cell east', 'db1', rows, [], [...none(0, 2), [ms(4), [8, 2, 0]], ...none(6)]);
+    for (const answers of [
+      [west, east],
+      [east, west],
+    ]) {
+      const { part } = historyOf(answers, window(0, 8), 'pool gig');
+      assert(part !== null);
+      assert.deepEqual(column(part, 'available'), [10, 8, 8, null]);
+      assert.deepEqual(column(part, 'claims_per_sec'), [null, 1, 0, null]);
+    }
+  });
+
+  it('names a lane by its cell where there are several: each numbers its own', () => {
+    const rows = [intake(0, {})];
+    const of = 'cell east lane 1';
+    const cells = ['cell west', 'cell east'].map((name) =>
+      asked(name, 'db1', rows, [], [], ['lane 1', 'pool gig']),
+    );
+    assert.deepEqual(historyOf(cells, window(0, 2)).parts, [
+      ...['cell west', 'cell east', 'cell east lane 1', 'cell west lane 1', 'pool gig'],
+    ]);
+    assert.deepEqual(
+      ['cell west', 'cell east', 'DB2'].map((name) => partIn(name, of)),
+      [null, 'lane 1', null],
+    );
+    assert.deepEqual([partIn('cell west', 'lane 1'), partIn('DB1', 'lane 1')], [null, 'lane 1']);
+    assert.equal(partIn('cell west', 'pool gig'), 'pool gig');
+    const east = asked('cell east', 'db1', rows, [], [[ms(0), [3, 0.5]]]);
+    const { part } = historyOf([asked('cell west', 'db1', rows), east], window(0, 2), of);
+    assert.deepEqual(part && column(part, 'messages'), [3]);
   });
 
   it('carries the numbers of a part on until they change, with how fast a pool is claimed', () => {

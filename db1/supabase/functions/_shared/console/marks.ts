@@ -94,10 +94,10 @@ function asMark({ kind, subject, source, began_ms, ended_ms, actor, times, targe
   };
 }
 
-/** When one of these databases was away. */
-export function outagesOf(marks: readonly Mark[], names: readonly string[]): Span[] {
+/** When this database was away. */
+export function outagesOf(marks: readonly Mark[], name: string): Span[] {
   return marks
-    .filter(({ kind, subject }) => kind === 'outage' && names.includes(subject))
+    .filter(({ kind, subject }) => kind === 'outage' && subject === name)
     .map(({ began_at, ended_at }) => [
       Date.parse(began_at),
       ended_at === null ? Infinity : Date.parse(ended_at),

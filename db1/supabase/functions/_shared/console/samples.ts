@@ -113,11 +113,8 @@ export function historyOf(asked: readonly Asked[], window: Window, of?: string):
   );
   const db2 = joined([ledger?.answer?.rows ?? []], stepSec);
   const away = {
-    db1: outagesOf(
-      marks,
-      intakes.map(({ name }) => name),
-    ),
-    db2: outagesOf(marks, ledger === undefined ? [] : [ledger.name]),
+    db1: intakes.map(({ name }) => outagesOf(marks, name)),
+    db2: ledger === undefined ? [] : [outagesOf(marks, ledger.name)],
   };
   const times = timesOf(db1, db2, window);
   const rows = times.map((at) => rowOf(at, stepAt(db1, at, stepSec), stepAt(db2, at, stepSec), away));
@@ -141,35 +138,54 @@ function isWithin({ fromMs, toMs }: Window, began: string, ended: string | null)
 /** Cells as parts first, where there are several. */
 function partsOf(asked: readonly Asked[]): string[] {
   const cells = asked.filter(({ side }) => side === 'db1');
-  const names = new Set(asked.flatMap(({ answer }) => answer?.parts ?? []));
+  const names = new Set(
+    asked.flatMap(({ name, answer }) =>
+      (answer?.parts ?? []).map((part) => (isOwn(name, part) ? `${name} ${part}` : part)),
+    ),
+  );
   return [...(cells.length > 1 ? cells.map(({ name }) => name) : []), ...[...names].sort()];
+}
+
+const LANE_OF_A_CELL = /^(cell \S+) (lane .+)$/;
+
+/** Each cell numbers its own lanes: lane 3 of one is not lane 3 of another. */
+const isOwn = (database: string, part: string): boolean =>
+  database.startsWith('cell ') && part.startsWith('lane ');
+
+/** What a database calls the part that `of` names; null where the part is not one of its own. */
+export function partIn(database: string, of: string): string | null {
+  const [, cell, lane] = LANE_OF_A_CELL.exec(of) ?? [];
+  if (lane !== undefined) return cell === database ? lane : null;
+  return isOwn(database, of) ? null : of;
 }
 
 /** By time. A cell that has no row at a time counts as it was last, so that sums do not jump. */
 function joined(cells: readonly (readonly NumbersRow[])[], stepSec: number): Map<number, Step> {
-  const [only, ...others] = cells;
-  if (only !== undefined && others.length === 0)
-    return withRates(new Map(only.map((row) => [row.at, row])), holeMs(stepSec));
-  const times = [...new Set(cells.flatMap((rows) => rows.map(({ at }) => at)))].sort((a, b) => a - b);
-  const maps = cells.map((rows) => new Map(rows.map((row) => [row.at, row])));
-  const last: (NumbersRow | undefined)[] = cells.map(() => undefined);
-  const result = new Map<number, Values>();
-  for (const at of times) {
-    const values: Record<string, number | null> = {};
-    for (const [index, map] of maps.entries()) {
-      const row = map.get(at) ?? last[index];
-      last[index] = row;
-      if (row === undefined) continue;
-      for (const [name, value] of Object.entries(row)) {
-        const before = values[name];
-        if (name === 'at' || value === null) values[name] = before ?? null;
-        else if (before === null || before === undefined) values[name] = value;
-        else values[name] = SUMMED.has(name) ? before + value : Math.max(before, value);
-      }
-    }
-    result.set(at, values);
+  const steps = cells.map((rows) => withRates(rows, holeMs(stepSec)));
+  const [only, ...others] = steps;
+  if (only !== undefined && others.length === 0) return only;
+  const times = [...new Set(steps.flatMap((some) => [...some.keys()]))].sort((a, b) => a - b);
+  const last: (Step | undefined)[] = steps.map(() => undefined);
+  return new Map(
+    times.map((at) => {
+      for (const [index, some] of steps.entries()) last[index] = some.get(at) ?? last[index];
+      const values = last.flatMap((step) => (step === undefined ? [] : [step.values]));
+      // Each cell's own, and then their sum: a cell that is new would look as if all that it ever counted had come at once.
+      const rates = steps.map((some) => stepAt(some, at, stepSec)?.rates ?? NO_RATES);
+      return [at, { values: sumsOf(values), rates: { ...NO_RATES, ...sumsOf(rates, RATE_NAMES) } }];
+    }),
+  );
+}
+
+/** Null where all are. What is not summed is the highest. */
+function sumsOf(cells: readonly Values[], summed: ReadonlySet<string> = SUMMED): Values {
+  const sums: Record<string, number | null> = {};
+  for (const [name, value] of cells.flatMap((values) => Object.entries(values))) {
+    const before = sums[name] ?? null;
+    if (before === null || value === null) sums[name] = before ?? value;
+    else sums[name] = summed.has(name) ? before + value : Math.max(before, value);
   }
-  return withRates(result, holeMs(stepSec));
+  return sums;
 }
 
 type Rates = ReturnType<typeof ratesOf>;
@@ -183,16 +199,17 @@ const ratesOf = (now: Values, then: Values, ms: number) => ({
   calls_per_sec: rateOf(now.calls, then.calls, ms),
 });
 const NO_RATES = ratesOf({}, {}, 1);
+const RATE_NAMES: ReadonlySet<string> = new Set(Object.keys(NO_RATES));
 
-function withRates(rows: ReadonlyMap<number, Values>, hole: number): Map<number, Step> {
-  const steps = new Map<number, Step>();
-  let before: { at: number; values: Values } | undefined;
-  for (const [at, values] of rows) {
-    const ms = at - (before?.at ?? at);
-    steps.set(at, { values, rates: before && ms <= hole ? ratesOf(values, before.values, ms) : NO_RATES });
-    before = { at, values };
-  }
-  return steps;
+function withRates(rows: readonly NumbersRow[], hole: number): Map<number, Step> {
+  return new Map(
+    rows.map((values, index) => {
+      const before = rows[index - 1];
+      const ms = values.at - (before?.at ?? values.at);
+      const rates = before !== undefined && ms <= hole ? ratesOf(values, before, ms) : NO_RATES;
+      return [values.at, { values, rates }];
+    }),
+  );
 }
 
 /** Never negative: a counter that went back was reset, by a crash or by hand. */
@@ -218,15 +235,15 @@ function stepAt(steps: ReadonlyMap<number, Step>, at: number, stepSec: number): 
   return steps.get(at) ?? steps.get(at - stepSec * 1_000);
 }
 
+/** Of each database of a side, when it was away. */
+type Away = Readonly<Record<'db1' | 'db2', readonly (readonly Span[])[]>>;
+
 const NOTHING: Step = { values: {}, rates: NO_RATES };
 
-function rowOf(
-  at: number,
-  intake: Step | undefined,
-  ledger: Step | undefined,
-  away: Readonly<Record<'db1' | 'db2', readonly Span[]>>,
-): HistoryRow {
-  const isUp = (side: 'db1' | 'db2'): boolean => !away[side].some(([from, to]) => at >= from && at < to);
+function rowOf(at: number, intake: Step | undefined, ledger: Step | undefined, away: Away): HistoryRow {
+  const isAway = (spans: readonly Span[]): boolean => spans.some(([from, to]) => at >= from && at < to);
+  // As in the live numbers: while one cell answers there are some, and the cell that does not counts as it was last.
+  const isUp = (side: 'db1' | 'db2'): boolean => away[side].length === 0 || !away[side].every(isAway);
   const [db1_ok, db2_ok] = [isUp('db1'), isUp('db2')];
   const of = (step: Step | undefined, isKnown: boolean): Step =>
     step !== undefined && isKnown ? step : NOTHING;
@@ -274,18 +291,15 @@ function partOf(
   times: readonly number[],
   { stepSec }: Window,
 ): SampleHistory['part'] {
-  const kind = PART_COLUMNS[of.slice(0, of.indexOf(' '))];
+  const part = LANE_OF_A_CELL.exec(of)?.[2] ?? of;
+  const kind = PART_COLUMNS[part.slice(0, part.indexOf(' '))];
   if (kind === undefined) return null;
-  const sides = asked.filter(({ side, answer }) => kind[side].length > 0 && (answer?.part?.length ?? 0) > 0);
   const isPool = kind === PART_COLUMNS.pool;
   const columns = ['at', ...kind.db1, ...kind.db2, ...(isPool ? ['claims_per_sec'] : [])];
-  const known: Record<'db1' | 'db2', readonly (number | null)[]> = { db1: [], db2: [] };
-  const left = { db1: rowsOf(sides, 'db1'), db2: rowsOf(sides, 'db2') };
+  const numbersAt = { db1: numbersOf(asked, 'db1'), db2: numbersOf(asked, 'db2') };
   let before: { at: number; taken: number } | undefined;
   const rows = times.map((at): HistoryRow => {
-    for (const side of ['db1', 'db2'] as const)
-      while (left[side][0] !== undefined && left[side][0][0] <= at)
-        known[side] = left[side].shift()?.[1] ?? [];
+    const known = { db1: numbersAt.db1(at), db2: numbersAt.db2(at) };
     const values = (['db1', 'db2'] as const).flatMap((side) =>
       kind[side].map((_, index) => known[side][index] ?? null),
     );
@@ -304,10 +318,20 @@ function partOf(
   return { columns, rows };
 }
 
-/** A pool that has moved has rows in two cells. */
-function rowsOf(asked: readonly Asked[], side: 'db1' | 'db2'): PartRow[] {
-  return asked
+/**
+ * What is known of the part at a time; times are asked for from the first to the last. Of several cells the one that has the part
+ * says it: a pool is in one of them, and the others say that it is not in them.
+ */
+function numbersOf(asked: readonly Asked[], side: 'db1' | 'db2'): (at: number) => readonly (number | null)[] {
+  const databases = asked
     .filter((one) => one.side === side)
-    .flatMap(({ answer }) => answer?.part ?? [])
-    .sort(([a], [b]) => a - b);
+    .map(({ answer }): { left: PartRow[]; known: PartRow[1] } => ({
+      ...{ left: [...(answer?.part ?? [])], known: null },
+    }));
+  return (at) => {
+    for (const database of databases)
+      while (database.left[0] !== undefined && database.left[0][0] <= at)
+        database.known = database.left.shift()?.[1] ?? null;
+    return databases.find(({ known }) => known !== null)?.known ?? [];
+  };
 }

@@ -11,6 +11,7 @@ import type { Schema } from '../schema.ts';
 import {
   type Asked,
   historyOf,
+  partIn,
   type Remembered,
   rangeMs,
   readFromMs,
@@ -135,7 +136,7 @@ async function ask(
     p_from: new Date(readFromMs(window)).toISOString(),
     p_to: new Date(window.toMs).toISOString(),
     p_step_sec: window.stepSec,
-    p_part: of ?? null,
+    p_part: of === undefined ? null : partIn(database.name, of),
     p_now: new Date(window.nowMs).toISOString(),
   });
   try {
