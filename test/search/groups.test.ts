@@ -57,6 +57,18 @@ test('rows of the audit log of two databases, or two cells, are two rows', () =>
   assert.equal(groupsOf(rows, '1', 8)[0]?.items.length, 3);
 });
 
+test('messages of two cells are two, though both have one number: each queue counts its own', () => {
+  const rows = [
+    found('message', '7', { cell: 'a', pool_id: 'in_a' }),
+    found('message', '7', { cell: 'b', pool_id: 'in_b' }),
+    found('message', '7', { cell: 'b', pool_id: 'in_b' }),
+  ];
+  assert.deepEqual(
+    groupsOf(rows, '7', 8).map(({ items }) => items.map(({ pool_id }) => pool_id)),
+    [['in_a', 'in_b']],
+  );
+});
+
 test('what has exactly this id comes first, with its kind', () => {
   const rows = [found('claim', 'annie-claim'), found('user', 'annie'), found('user', 'ann')];
   const groups = groupsOf(rows, 'ann', 8);

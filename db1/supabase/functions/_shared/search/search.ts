@@ -184,7 +184,7 @@ export function groupsOf(found: readonly Found[], q: string, limit: number): Sea
     .sort((a, b) => Number(b.items.some(isExact)) - Number(a.items.some(isExact)));
 }
 
-/** Each database, and each cell, numbers its own rows of the audit log. */
+/** Each database, and each cell, numbers its own rows of the audit log and its own messages. */
 function keyOf({ kind, id, db, cell }: Found): string {
-  return kind === 'audit' ? `${db} ${cell ?? ''} ${id}` : id;
+  return kind === 'audit' || kind === 'message' ? `${db} ${cell ?? ''} ${id}` : id;
 }
