@@ -47,6 +47,18 @@ function metricsIn(expression: string): string[] {
 }
 
 const documented = documentedMetrics();
+/** What each cell counts for itself, and every process tells of each cell. */
+const COUNTED_BY_CELLS = [
+  'sluice_queue_depth',
+  'sluice_queue_messages_total',
+  'sluice_dead_letters',
+  'sluice_inbox_depth',
+  'sluice_inbox_dead_letters',
+  'sluice_orders_held',
+  'sluice_orders_paying',
+  'sluice_orders_past_bound',
+  'sluice_checkouts_to_close',
+];
 /** Prometheus' own, and prom-client's. */
 const FOREIGN = /^(up|(process|nodejs)_\w+)$/;
 
@@ -87,6 +99,42 @@ describe('the dashboard', () => {
       [...documented.keys()].filter((name) => !isDrawn(name)),
       [],
     );
+  });
+
+  it('adds up what several cells count, and shows that one of them is down', async (t) => {
+    const counts = drawn.filter(({ expr }) =>
+      metricsIn(expr).some((name) => COUNTED_BY_CELLS.includes(name)),
+    );
+    assert.deepEqual(new Set(counts.flatMap(({ expr }) => metricsIn(expr))), new Set(COUNTED_BY_CELLS));
+    const ups = drawn.filter(({ expr }) => metricsIn(expr).includes('sluice_intake_up'));
+    // Two processes tell of both cells. The second has 2 of each, or counts twice as fast, and is down.
+    const series = ['one', 'two'].flatMap((instance) =>
+      [1, 2].flatMap((n) => [
+        ...COUNTED_BY_CELLS.map((name) => ({
+          series: `${name}{cell="${n}", instance="${instance}"}`,
+          values: name.endsWith('_total') ? `0+${60 * n}x10` : `${n}x10`,
+        })),
+        { series: `sluice_intake_up{cell="${n}", instance="${instance}"}`, values: `${2 - n}x10` },
+      ]),
+    );
+    const answer = (value: number) => (panel: { expr: string }) => ({
+      expr: panel.expr.replaceAll('$__rate_interval', '2m'),
+      eval_time: '5m',
+      exp_samples: [{ labels: '{}', value }],
+    });
+    const dir = mkdtempSync(join(tmpdir(), 'sluice-cells-'));
+    t.after(() => rmSync(dir, { recursive: true }));
+    const file = join(dir, 'cells.json');
+    const tests = [
+      {
+        interval: '1m',
+        input_series: series,
+        promql_expr_test: [...counts.map(answer(3)), ...ups.map(answer(0))],
+      },
+    ];
+    writeFileSync(file, JSON.stringify({ rule_files: [], evaluation_interval: '1m', tests }));
+    const checked = await promtool(t, ['test', 'rules', file]);
+    if (checked !== undefined) assert.equal(checked.code, 0, checked.output);
   });
 
   it('has a place of its own for each panel', () => {
