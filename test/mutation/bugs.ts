@@ -2,7 +2,9 @@
 // controls of test/model and chaos plant are not repeated here; docs/bugs.md lists all.
 
 import { CLAIMS } from './planted/claims.ts';
+import { EDGE } from './planted/edge.ts';
 import { EVENTS } from './planted/events.ts';
+import { FLEET } from './planted/fleet.ts';
 import { OPERATORS } from './planted/operators.ts';
 import { ORDERS } from './planted/orders.ts';
 import { RUNNING } from './planted/running.ts';
@@ -22,4 +24,13 @@ export interface Bug {
   readonly finds: string;
 }
 
-export const BUGS: readonly Bug[] = [...CLAIMS, ...EVENTS, ...ORDERS, ...OPERATORS, ...RUNNING, ...WATCHING];
+export const BUGS: readonly Bug[] = [
+  ...CLAIMS,
+  ...EVENTS,
+  ...ORDERS,
+  ...OPERATORS,
+  ...RUNNING,
+  ...WATCHING,
+  ...FLEET,
+  ...EDGE,
+];
