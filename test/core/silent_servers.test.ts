@@ -14,9 +14,9 @@ import { createHook } from '../../src/bridge/hook.ts';
 
 const COLLECT_EVERY_MS = 100;
 /** Hooks and calls give up after ten seconds. */
-const LONGEST_MS = 40_000;
+const LONGEST_MS = 25_000;
 
-describe('a server that never answers', { concurrency: true, timeout: LONGEST_MS }, () => {
+describe('a server that never answers', { concurrency: true }, () => {
   const server = createServer(() => undefined);
   let url = '';
   let collecting: NodeJS.Timeout;
@@ -44,15 +44,19 @@ describe('a server that never answers', { concurrency: true, timeout: LONGEST_MS
     signal: stop.signal,
   });
 
-  it('is given up by a hook of a worker', () => assert.rejects(createHook().post(call())));
+  it('is given up by a hook of a worker', { timeout: LONGEST_MS }, () =>
+    assert.rejects(createHook().post(call())),
+  );
 
-  it('is given up by a hook of an Edge Function', () =>
-    assert.rejects(createEdgeHook(undefined).post(call())));
+  it('is given up by a hook of an Edge Function', { timeout: LONGEST_MS }, () =>
+    assert.rejects(createEdgeHook(undefined).post(call())),
+  );
 
-  it('is given up by a call of an Edge Function', () =>
-    assert.rejects(timedFetch(url, { signal: stop.signal })));
+  it('is given up by a call of an Edge Function', { timeout: LONGEST_MS }, () =>
+    assert.rejects(timedFetch(url, { signal: stop.signal })),
+  );
 
-  it('is given up by the client, whose caller has a signal too', async () => {
+  it('is given up by the client, whose caller has a signal too', { timeout: LONGEST_MS }, async () => {
     const sluice = createSluiceClient({ url, timeoutMs: 500, maxTries: 1 });
     await assert.rejects(sluice.pool('p', { signal: stop.signal }), { code: 'no_answer' });
   });
