@@ -48,7 +48,9 @@ export const HOSTILE_ENV = { WHATSAPP_APP_SECRET: SECRET };
 
 /** Ends what is left of a load, for any number of requests. */
 export function boundedSignal(...others: AbortSignal[]): AbortSignal {
-  const signal = AbortSignal.any([...others, AbortSignal.timeout(LONGEST_MS)]);
+  const late = new AbortController();
+  setTimeout(() => late.abort(), LONGEST_MS).unref();
+  const signal = AbortSignal.any([...others, late.signal]);
   setMaxListeners(0, signal);
   return signal;
 }

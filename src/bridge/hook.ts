@@ -14,6 +14,7 @@ import { isRefusedAddress, refusalOfUrl } from '#core/bridge/address.ts';
 import { headersOf, type SignHook } from '#core/bridge/hook_request.ts';
 import type { Hook } from '#core/bridge/ports.ts';
 import { Unreachable } from '#core/bridge/ports.ts';
+import { limited } from '#core/deadline.ts';
 import { textOf } from '#core/text.ts';
 
 /** A hook that takes longer is down, as far as a queue is concerned. */
@@ -72,13 +73,14 @@ export function postGuarded({
   const url = new URL(target);
   const isAllowed = allowed.has(url.host) || allowed.has(url.hostname);
   const { http, https } = isAllowed ? ALLOWED : GUARDED;
-  return send(url, body, {
+  const options: RequestOptions = {
     method: 'POST',
     agent: url.protocol === 'https:' ? https : http,
     headers: { ...headers, 'content-length': Buffer.byteLength(body) },
-    signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
     ...(!isAllowed && { lookup: publicAddressOnly }),
-  });
+  };
+  // `send` ends by its signal, and says whether the target can have seen the request.
+  return limited((ending) => send(url, body, { ...options, signal: ending }), TIMEOUT_MS, signal);
 }
 
 function send(url: URL, body: string, options: RequestOptions): Promise<number> {

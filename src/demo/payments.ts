@@ -2,9 +2,9 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Claim } from '#client/index.ts';
+import { within } from '#core/deadline.ts';
 import { stripe } from '#core/webhook/providers/stripe.ts';
 import { nodeHmac } from '../webhook/hmac.ts';
-import { withOwnSignal } from './own_signal.ts';
 import { note, type Tally } from './tally.ts';
 
 /** In minor units. */
@@ -100,16 +100,17 @@ export class Payments {
     const context = { port: nodeHmac, nowSec: Math.floor(Date.now() / 1_000) };
     const signed = await stripe.sign({ method: 'POST', url, body: Buffer.from(body) }, secret, context);
     try {
-      return await withOwnSignal(signal, async (own) => {
+      const post = async (ending: AbortSignal) => {
         const response = await fetch(url, {
           method: 'POST',
           headers: { 'content-type': 'application/json', ...signed },
           body,
-          signal: AbortSignal.any([own, AbortSignal.timeout(TIMEOUT_MS)]),
+          signal: ending,
         });
         await response.arrayBuffer();
         return response.status;
-      });
+      };
+      return await within(post, TIMEOUT_MS, signal);
     } catch {
       return 0;
     }

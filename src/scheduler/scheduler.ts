@@ -26,6 +26,8 @@ const CONNECTIONS = 5;
 interface Duties {
   readonly run_jobs: boolean;
   readonly send_requests: boolean;
+  /** Both are to be done, and the role that we connect as may not. */
+  readonly needs_owner: boolean;
 }
 
 export function startScheduler({ db1Url, log, now = Date.now }: SchedulerOptions): Scheduler {
@@ -42,9 +44,13 @@ export function startScheduler({ db1Url, log, now = Date.now }: SchedulerOptions
   // Asked for until the database answers: it may be down when we start.
   const duty = async (): Promise<Duties> => {
     if (duties === undefined) {
-      const [row] = await db.call<Duties>('intake.scheduler_duties', {});
-      duties = row ?? { run_jobs: false, send_requests: false };
+      const [row] = await db.call<Duties>('public.scheduler_duties', {});
+      duties = row ?? { run_jobs: false, send_requests: false, needs_owner: false };
       log.info('scheduler started', { ...duties });
+      if (duties.needs_owner)
+        log.warn(
+          'cron jobs and queued requests of this database wait for a worker that connects as its owner',
+        );
     }
     return duties;
   };

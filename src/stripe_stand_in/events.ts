@@ -1,5 +1,6 @@
 // Events and their deliveries (docs.stripe.com/webhooks): signed, at least once, in no order, tried again after a failure.
 
+import { within } from '#core/deadline.ts';
 import { stripe as provider } from '#core/webhook/providers/stripe.ts';
 import { nodeHmac } from '../webhook/hmac.ts';
 import { type Books, newId, type SentEvent } from './books.ts';
@@ -131,13 +132,9 @@ export class Events {
     const request = { method: 'POST', url, headers: {}, body: new TextEncoder().encode(body) };
     const signature = await provider.sign(request, secret, context);
     try {
-      const { ok } = await fetch(url, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json; charset=utf-8', ...signature },
-        body,
-        signal: AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(ANSWER_MS)]),
-      });
-      return ok;
+      const headers = { 'content-type': 'application/json; charset=utf-8', ...signature };
+      const post = (signal: AbortSignal) => fetch(url, { method: 'POST', headers, body, signal });
+      return (await within(post, ANSWER_MS, this.#stopping.signal)).ok;
     } catch {
       // No answer, or it stops: the event is delivered again.
       return false;

@@ -1,6 +1,7 @@
 // Once an hour the last day of each endpoint is compared with its provider's records, where a key for it is configured, and what
 // is missing is recorded. However many servers look, SQL gives each endpoint's turn to one of them.
 
+import { limited } from '#core/deadline.ts';
 import type { Log, Metrics } from '#core/ports.ts';
 import { type AskingEndpoint, stretchOf } from '#core/webhook/backfill/source.ts';
 import type { ApiUrls } from '#core/webhook/backfill/sources.ts';
@@ -46,12 +47,14 @@ async function compareOne(
     for (const result of ['done', 'failed'])
       metrics.count('webhook_comparisons_total', { webhook_id, provider, result }, result === ended ? 1 : 0);
   };
-  const signal = AbortSignal.any([stop, AbortSignal.timeout(LONGEST_MS)]);
-  try {
-    if (!(await isKeyed(endpoint, secrets)) || !(await takeTurn(db2, webhook_id))) return;
+  const fill = async (signal: AbortSignal) => {
     const open = await openSource(endpoint, { secrets, urls, log, signal });
     const nowMs = Date.now();
-    const counts = await backfill(open, endpoint, stretchOf(nowMs - DAY_MS, nowMs - YOUNG_MS), { db2, log });
+    return backfill(open, endpoint, stretchOf(nowMs - DAY_MS, nowMs - YOUNG_MS), { db2, log });
+  };
+  try {
+    if (!(await isKeyed(endpoint, secrets)) || !(await takeTurn(db2, webhook_id))) return;
+    const counts = await limited(fill, LONGEST_MS, stop);
     const missing = counts.new - counts.unhandled;
     tell('done');
     metrics.count('webhook_missing_total', { webhook_id, provider }, missing);

@@ -1,6 +1,7 @@
 // Thin events of Stripe about payments: they name their object and carry no amounts. A worker asks Stripe for the object, with the
 // key of the endpoint, and the event has the effect of the one that would have carried it.
 
+import { within } from '#core/deadline.ts';
 import { stringifyMarked } from '#core/digits.ts';
 import type { Log } from '#core/ports.ts';
 import { SourceError } from '#core/webhook/backfill/ask.ts';
@@ -35,7 +36,7 @@ export function thinHandler(options: ThinOptions): Handler<JsonObject> {
     types: ['v1.*'],
     async call(event, signal) {
       try {
-        return await fetchPayload(event, options, AbortSignal.any([signal, AbortSignal.timeout(ASK_MS)]));
+        return await within((ending) => fetchPayload(event, options, ending), ASK_MS, signal);
       } catch (error) {
         if (signal.aborted || error instanceof PermanentError) throw error;
         if (error instanceof SourceError && error.status === 404) throw new PermanentError(error.message);

@@ -82,6 +82,7 @@ export const FUNCTIONS: Record<Side, Record<string, string[]>> = {
       'reconcile_total',
       RELEASE,
       'intake_ready',
+      'scheduler_duties',
       'answer_in_cell',
       'snapshot_engine_metrics',
       'live_sample',

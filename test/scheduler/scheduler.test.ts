@@ -166,27 +166,46 @@ describe('the scheduler', () => {
     }
   });
 
+  /** The first that a scheduler says, and how much it says until its first turns are over. */
+  const wordsOf = async (db1Url: string) => {
+    const lines: Record<string, unknown>[] = [];
+    let told = (): void => undefined;
+    const started = new Promise<void>((resolve) => {
+      told = resolve;
+    });
+    const scheduler = startScheduler({
+      db1Url,
+      log: createLog('info', (line) => {
+        const { at: _, ...words } = JSON.parse(line);
+        lines.push(words);
+        told();
+      }),
+    });
+    await started;
+    await scheduler.stop();
+    return lines;
+  };
+  const started = { level: 'info', message: 'scheduler started', run_jobs: false, send_requests: false };
+
+  it('leaves the jobs to the owner where its role is one of a server’s own, and says so', async () => {
+    // As docs/secure.md makes it.
+    await client.query(`create role sluice_app login password 'test' bypassrls in role service_role`);
+    const url = new URL(databases.db1.url);
+    [url.username, url.password] = ['sluice_app', 'test'];
+    assert.deepEqual(await wordsOf(url.href), [
+      { ...started, needs_owner: true },
+      {
+        level: 'warn',
+        message:
+          'cron jobs and queued requests of this database wait for a worker that connects as its owner',
+      },
+    ]);
+  });
+
   it('does nothing where pg_cron and pg_net are real', async () => {
     await client.query('alter function cron.run_job rename to run_job_hidden');
     await client.query('alter function net.take_requests rename to take_requests_hidden');
-    let duties = (_: string): void => undefined;
-    const started = new Promise<string>((resolve) => {
-      duties = resolve;
-    });
-    const scheduler = startScheduler({
-      db1Url: databases.db1.url,
-      log: createLog('info', (line) => duties(line)),
-    });
-    const { message, run_jobs, send_requests } = JSON.parse(await started);
-    await scheduler.stop();
-    assert.deepEqual(
-      { message, run_jobs, send_requests },
-      {
-        message: 'scheduler started',
-        run_jobs: false,
-        send_requests: false,
-      },
-    );
+    assert.deepEqual(await wordsOf(databases.db1.url), [{ ...started, needs_owner: false }]);
   });
 });
 

@@ -242,6 +242,16 @@ const PLANTS: readonly Plant[] = [
     found: ['test/a.test.ts:1 switched-off', 'test/a.test.ts:2 switched-off'],
   },
   {
+    name: 'a timeout that Node 20 forgets is found, one by itself and signals that are aborted by hand are not',
+    files: {
+      'bin/start.js':
+        "import '../src/start.ts';\nconst late = AbortSignal.timeout(9);\nfetch('/', { signal: AbortSignal.any([stop, late]) });\n",
+      'test/a.test.ts': "fetch('/', { signal: AbortSignal.timeout(9) });\n",
+      'test/b.test.ts': "fetch('/', { signal: AbortSignal.any([stop, other]) });\n",
+    },
+    found: ['bin/start.js:3 forgotten-timeout'],
+  },
+  {
     name: 'a runtime dependency without a line in docs/dependencies.md is found, an optional one too',
     files: {
       'package.json':

@@ -12,6 +12,7 @@ import {
 import {
   coreImportsOnlyItself,
   fileLength,
+  noForgottenTimeouts,
   noSqlInTypeScript,
   noSqlstateOutsideTheTable,
   noSwitchedOffTests,
@@ -26,6 +27,7 @@ const RULES: readonly Rule[] = [
   noSqlstateOutsideTheTable,
   coreImportsOnlyItself,
   noSwitchedOffTests,
+  noForgottenTimeouts,
   deadTypeScript,
   deadSql,
   noMachinePaths,

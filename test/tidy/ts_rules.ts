@@ -83,6 +83,27 @@ export function noSwitchedOffTests(project: Project): Finding[] {
     );
 }
 
+/** Plants stand in the tests of these rules. The Edge worker of the bridge runs on Deno alone, which keeps its timeouts. */
+const FORGETTING_ALLOWED = /^test\/tidy\/|\/edge\/bridge_worker\.ts$/;
+
+/** Node 20 forgets an AbortSignal.timeout that only AbortSignal.any knows, and what it should have ended waits for ever. */
+export function noForgottenTimeouts(project: Project): Finding[] {
+  return project.files
+    .filter(({ path }) => CODE.test(path) && !FORGETTING_ALLOWED.test(path))
+    .map(({ path, text }) => ({ path, code: withoutComments(text) }))
+    .filter(({ code }) => code.includes('AbortSignal.timeout('))
+    .flatMap(({ path, code }) =>
+      findMatches(
+        path,
+        code,
+        /AbortSignal\.any\(/g,
+        'forgotten-timeout',
+        () =>
+          'AbortSignal.any beside AbortSignal.timeout: take limited or within of deadline.ts, whose timer stays',
+      ),
+    );
+}
+
 export function importsOf(file: SourceFile): { specifier: string; line: number }[] {
   const code = withoutComments(file.text);
   return [...code.matchAll(SPECIFIER)].map((match) => ({

@@ -11,7 +11,8 @@
 --      its slot shares it (intake.share_pools), because a rebuild in progress would not see the change.
 --   3. pool by pool, in the order of their names: slots → total → mark
 -- A claim takes 2 before 1: a rebuild only reads claims, and a session that waits for a claim's row has no pool's lock yet.
--- A session that cannot keep the order never waits: it uses skip locked, or a try, as a batch of claims does with lost pools.
+-- A session that cannot keep the order never waits: it uses skip locked, or a try, as a batch of claims does with lost pools. A session
+-- that ends claims of many pools tries them too (intake.locked_slots), so that one that is locked does not hold up the others.
 -- test/claim/lock_order.test.ts provokes each pair.
 
 -- Promise: the key of the advisory lock that guards a pool's cache; the same for the same pool.

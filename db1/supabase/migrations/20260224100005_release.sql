@@ -353,19 +353,29 @@ begin
 end
 $$;
 
--- Promise: the slots of the claims that another session has locked; the others are locked by this one until it ends.
--- Second call: the same. Locks: the slots, after those of share_pools; it waits for none of them.
+-- Promise: the slots of the claims that this session must leave: those that another session has locked, and all of a pool that
+-- another session has for itself (intake.rebuild_inventory). The others are locked by this one until it ends, and so are their pools:
+-- intake.share_pools does not wait for these. Second call: the same.
+-- Locks: the pools (advisory, shared), in the order of their names → the slots; it waits for none of them.
 create function intake.locked_slots(p_claim_ids uuid[]) returns uuid[]
 language plpgsql set search_path = ''
 set enable_seqscan = off as $$
 declare
-  v_slot_ids uuid[] := array(select c.slot_id from public.claims c where c.claim_id = any (p_claim_ids));
+  v_pool_ids text[] := array(
+    select k.pool_id
+    from (select distinct c.pool_id from public.claims c where c.claim_id = any (p_claim_ids) order by c.pool_id) k
+    where pg_catalog.pg_try_advisory_xact_lock_shared(intake.pool_lock_key(k.pool_id))
+  );
+  v_slot_ids uuid[] := array(
+    select c.slot_id from public.claims c where c.claim_id = any (p_claim_ids) and c.pool_id = any (v_pool_ids)
+  );
   v_free uuid[];
 begin
-  perform intake.share_pools(array(select distinct c.pool_id from public.claims c where c.claim_id = any (p_claim_ids)));
   v_free := array(select s.id from public.inventory_slots s where s.id = any (v_slot_ids) for update skip locked);
   return array(
-    select s.id from public.inventory_slots s where s.id = any (v_slot_ids) except select f from unnest(v_free) f
+    select c.slot_id from public.claims c where c.claim_id = any (p_claim_ids) and c.pool_id <> all (v_pool_ids)
+    union
+    (select s.id from public.inventory_slots s where s.id = any (v_slot_ids) except select f from unnest(v_free) f)
   );
 end
 $$;
@@ -500,15 +510,17 @@ begin
 end
 $$;
 
--- Promise: those of the orders have ended that have no live checkout, or no grace left, and none of whose slots another session has
--- locked; returns their claims, which the caller frees. Asked again under the lock: a checkout may have begun since the order was
--- found. Second call: none. Locks: the orders, which the caller has.
+-- Promise: those of the orders have ended that have no live checkout, or no grace left, and whose held claims the caller has locked,
+-- all of them (p_held), with slots that are not locked; returns these claims, which the caller frees. Asked again under the lock: a
+-- checkout may have begun since the order was found. Second call: none. Locks: the orders, which the caller has.
 create function intake.end_orders(p_order_ids uuid[], p_held uuid[], p_locked_slots uuid[]) returns uuid[]
 language plpgsql set search_path = ''
 set enable_seqscan = off as $$
 declare
   v_left uuid[] := array(
-    select c.order_id from public.claims c where c.claim_id = any (p_held) and c.slot_id = any (p_locked_slots)
+    select c.order_id from public.claims c
+    where c.claim_id = any (intake.claims_of_orders(p_order_ids)) and c.state = 'held'
+      and (c.claim_id <> all (p_held) or c.slot_id = any (p_locked_slots))
     union
     select o.order_id from public.orders o
     join public.checkouts k on k.order_id = o.order_id and k.state in ('creating', 'open')
@@ -527,8 +539,9 @@ $$;
 -- letter whose slot the ledger has sold to another (intake.is_sold_elsewhere), which a repair has to come before, and what a
 -- worker of a pool that commits elsewhere took: its target may have it. Returns how many there were; fewer than p_limit: no more
 -- is due. Raises SL015 not read committed. Second call: the next. Locks: as intake.give_back_claim; claims and messages that
--- another session has locked are skipped: such a message is being taken. A claim whose slot another session has locked is going
--- to end as well: finish_ends comes back to it, and the other pools' holds do not wait for that session.
+-- another session has locked are skipped: such a message is being taken, and an order of such a claim stays whole. A claim whose slot
+-- or pool another session has locked (intake.locked_slots) is going to end as well: finish_ends comes back to it, and the other
+-- pools' holds do not wait for that session.
 -- Definer: cron and service_role need no rights to the queue.
 create function public.expire_holds(p_limit int default 1000) returns int
 language plpgsql security definer set search_path = ''
@@ -539,6 +552,7 @@ declare
   v_due uuid[];
   v_held uuid[];
   v_untaken uuid[];
+  v_withdrawn uuid[];
   v_locked uuid[];
   v_count int;
 begin
@@ -558,34 +572,34 @@ begin
   v_due := v_due || intake.others_of_orders(v_due);
   v_held := array(
     select c.claim_id from public.claims c where c.claim_id = any (intake.claims_of_orders(v_orders)) and c.state = 'held'
-    order by c.claim_id for update
+    for update skip locked
   );
   v_locked := intake.locked_slots(v_due || v_held);
   v_held := intake.end_orders(v_orders, v_held, v_locked);
   with untaken as materialized (
-    select q.msg_id, c.claim_id
+    select q.msg_id, c.claim_id, c.slot_id
     from public.claims c
     join intake.untaken_messages q on q.msg_id = c.msg_id
-    where c.claim_id = any (v_due) and c.state = 'queued' and c.slot_id <> all (v_locked)
+    where c.claim_id = any (v_due) and c.state = 'queued'
     for update of q skip locked
   ),
   withdrawn as (
-    delete from pgmq.q_intake_queue q using untaken u where q.msg_id = u.msg_id returning u.claim_id
+    delete from pgmq.q_intake_queue q using untaken u
+    where q.msg_id = u.msg_id and u.slot_id <> all (v_locked) returning u.claim_id
   )
-  select coalesce(array_agg(w.claim_id), '{}') into v_untaken from withdrawn w;
+  select array(select u.claim_id from untaken u), array(select w.claim_id from withdrawn w) into v_untaken, v_withdrawn;
   update public.claims c
   set hold_until = null
   from pgmq.q_intake_dlq d
   where c.claim_id = any (v_due) and c.state = 'dead_letter' and d.msg_id = c.msg_id and intake.is_sold_elsewhere(d.message);
   update public.claims c
   set hold_until = null
-  where c.claim_id = any (v_due) and c.claim_id <> all (v_untaken) and c.slot_id <> all (v_locked)
-    and intake.commits_elsewhere(c.pool_id);
+  where c.claim_id = any (v_due) and c.claim_id <> all (v_untaken) and intake.commits_elsewhere(c.pool_id);
   perform intake.begin_ends(array(
     select c.claim_id from public.claims c
-    where c.claim_id = any (v_due) and c.claim_id <> all (v_untaken) and c.hold_until is not null
+    where c.claim_id = any (v_due) and c.claim_id <> all (v_withdrawn) and c.hold_until is not null
   ), 'expired', c_reason);
-  perform intake.free_claims(v_untaken || v_held, 'expired', c_reason);
+  perform intake.free_claims(v_withdrawn || v_held, 'expired', c_reason);
   return v_count + (select count(distinct c.order_id) from public.claims c where c.claim_id = any (v_held));
 end
 $$;

@@ -15,10 +15,18 @@ language sql set search_path = '' as $$
   select pg_catalog.pg_notify('sluice_intake', '');
 $$;
 
--- Promise: whether the Node scheduler has to run the cron jobs and send the queued requests, because pg_cron and pg_net are
--- stand-ins: only the stand-ins have these functions. Second call: the same. Locks: none. For the owner of the database
--- alone, who may also run what cron.job says.
-create function intake.scheduler_duties() returns table (run_jobs boolean, send_requests boolean)
+-- Promise: whether the Node scheduler of this role has to run the cron jobs and send the queued requests, because pg_cron and pg_net
+-- are stand-ins: only the stand-ins have these functions. needs_owner: there are stand-ins, and this role may not use them. The owner
+-- of the database may, who may also run what cron.job says. Second call: the same. Locks: none.
+create function public.scheduler_duties() returns table (run_jobs boolean, send_requests boolean, needs_owner boolean)
 language sql stable set search_path = '' as $$
-  select pg_catalog.to_regproc('cron.run_job') is not null, pg_catalog.to_regproc('net.take_requests') is not null;
+  select coalesce(bool_or(d.is_mine and d.function = 'cron.run_job'), false),
+    coalesce(bool_or(d.is_mine and d.function = 'net.take_requests'), false), coalesce(not bool_and(d.is_mine), false)
+  from (
+    select n.nspname || '.' || p.proname as function,
+      pg_catalog.has_schema_privilege(n.oid, 'usage') and pg_catalog.has_function_privilege(p.oid, 'execute') as is_mine
+    from pg_catalog.pg_proc p
+    join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+    where (n.nspname, p.proname) in (('cron', 'run_job'), ('net', 'take_requests'))
+  ) d;
 $$;

@@ -576,7 +576,7 @@ language sql stable security definer set search_path = '' as $$
       select coalesce(jsonb_object_agg(e.extname, e.extversion), '{}') from pg_catalog.pg_extension e
       where e.extname in ('pgmq', 'pg_cron', 'pg_net')
     ),
-    'is_stand_in', (select d.run_jobs from intake.scheduler_duties() d),
+    'is_stand_in', (select d.run_jobs from public.scheduler_duties() d),
     'jobs', (
       select coalesce(jsonb_agg(jsonb_build_object(
         'name', coalesce(j.jobname, j.jobid::text), 'schedule', j.schedule, 'is_active', j.active,

@@ -85,7 +85,7 @@ $$;
 -- Promise: each of the claims that is still going to end has ended as planned (voided: slot back on sale) or is committed
 -- (ticket: the ledger has it, slot CONSUMED); its message or dead letter is gone, even if a worker holds it. Returns how many.
 -- A claim whose message is moving to the dead letters at this moment, or back, is left for the next look, and so is one whose
--- slot another session has locked. Raises SL015 not read committed.
+-- slot or pool another session has locked (intake.locked_slots). Raises SL015 not read committed.
 -- Second call: 0. Locks: messages → dead letters, each in the order of their ids → claims → pools → slots, as bridge_finish.
 create function public.finish_ends(p_claim_ids uuid[], p_outcomes text[]) returns int
 language plpgsql security definer set search_path = ''

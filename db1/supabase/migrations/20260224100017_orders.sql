@@ -1046,7 +1046,7 @@ $$;
 -- reason, is_own}; null of one that no payment bought.
 
 -- Promise: where the payment came late, and so bought other claims than those that are held here, these have ended as expired: they
--- had when it came. True where some did; false also where another session has one of their slots. Second call: false.
+-- had when it came. True where some did; false also where another session has one of their slots, or their pool. Second call: false.
 -- Locks: the order → its claims, in the order of their ids → those of intake.free_claims.
 create function intake.end_replaced(p_purchase jsonb) returns boolean
 language plpgsql set search_path = ''
@@ -1160,7 +1160,7 @@ $$;
 
 -- Promise: those of the claims that live are voided, once the ledger has their tombstones: message or dead letter gone, even if a
 -- worker holds it, slots on sale again, CONSUMED ones too. Returns how many of the claims have ended by now. Fewer than were
--- named: ask again, because the message of one moved in this moment, or another session has its slot. Claims that are held stay:
+-- named: ask again, because the message of one moved in this moment, or another session has its slot or its pool. Claims that are held stay:
 -- they are released. Raises SL015 not read committed. Second call: the same number, and changes nothing.
 -- Locks: orders, in the order of their ids → messages → dead letters → claims → pools → slots, as finish_ends.
 create function public.finish_void(p_claim_ids uuid[], p_reason text) returns int

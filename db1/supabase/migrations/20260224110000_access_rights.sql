@@ -74,6 +74,7 @@ grant execute on function public.reconcile_messages(bigint, int) to service_role
 grant execute on function public.reconcile_fix(uuid, text, text, jsonb) to service_role;
 grant execute on function public.hook_allowed_hosts() to service_role;
 grant execute on function public.intake_ready() to service_role;
+grant execute on function public.scheduler_duties() to service_role;
 grant execute on function public.answer_in_cell() to service_role;
 grant execute on function public.live_sample() to service_role;
 grant execute on function public.pool_list(text, text, int, int) to service_role;

@@ -36,11 +36,11 @@ async function tryOnce<Answer>(
   { url, headers, timeoutMs, fetch }: AskOptions,
   { method, path, headers: more, body, signal: given }: Asked,
 ): Promise<{ answer: Answer } | { refusal: Refusal }> {
-  const timeout = AbortSignal.timeout(timeoutMs);
+  const { signal, clear } = limit(timeoutMs, given);
   try {
     const response = await fetch(`${url}${path}`, {
       method,
-      signal: given ? AbortSignal.any([given, timeout]) : timeout,
+      signal,
       headers: { ...headers, ...more, ...(body !== undefined && { 'content-type': 'application/json' }) },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
@@ -49,7 +49,17 @@ async function tryOnce<Answer>(
   } catch (error) {
     given?.throwIfAborted();
     return { refusal: noAnswer(error) };
+  } finally {
+    clear();
   }
+}
+
+/** The timer holds its signal. Node 20 forgets an AbortSignal.timeout that only AbortSignal.any knows (nodejs/node#57736). */
+function limit(ms: number, given: AbortSignal | undefined): { signal: AbortSignal; clear: () => void } {
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(new Error('no answer in time')), ms);
+  const signal = given ? AbortSignal.any([given, late.signal]) : late.signal;
+  return { signal, clear: () => clearTimeout(timer) };
 }
 
 /** A page of a hotel's Wi-Fi is a good answer to the browser, and none to us. */
@@ -67,9 +77,7 @@ export async function open(
   path: string,
   given: AbortSignal | undefined,
 ): Promise<{ body: Response['body'] } | { refusal: Refusal }> {
-  const late = new AbortController();
-  const timer = setTimeout(() => late.abort(new Error('no answer in time')), timeoutMs);
-  const signal = given ? AbortSignal.any([given, late.signal]) : late.signal;
+  const { signal, clear } = limit(timeoutMs, given);
   try {
     const response = await fetch(`${url}${path}`, { headers, signal });
     if (response.ok) return { body: response.body };
@@ -77,6 +85,6 @@ export async function open(
   } catch (error) {
     return { refusal: noAnswer(error) };
   } finally {
-    clearTimeout(timer);
+    clear();
   }
 }

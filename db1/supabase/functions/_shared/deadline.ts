@@ -1,4 +1,4 @@
-// Limits on waiting. Neither function trusts the work to end by itself: the caller stops waiting at the limit.
+// Limits on waiting. `inTime` and `within` do not trust the work to end by itself: the caller stops waiting at the limit.
 
 /** Returns what the work gives, or throws `late()` after `ms`. The work itself goes on: its starter has to end it. */
 export async function inTime<Result>(
@@ -22,11 +22,12 @@ export class TimedOut extends Error {
 }
 
 /**
- * Resolves with what the work gives. Rejects when `timeoutMs` have passed (TimedOut) or when `stop` aborts (its reason),
- * whichever comes first. It then aborts the work's signal and ignores what the work does after that.
+ * Waits for the work, which has to end by its signal. The signal aborts when `timeoutMs` have passed (TimedOut) or when `stop`
+ * aborts (its reason). A timer and a listener hold the signal: AbortSignal.any does not hold an AbortSignal.timeout on Node 20,
+ * which forgets it at a garbage collection (nodejs/node#57736).
  */
-export async function within<Result>(
-  work: (signal: AbortSignal) => Result | Promise<Result>,
+export async function limited<Result>(
+  work: (signal: AbortSignal) => Promise<Result>,
   timeoutMs: number,
   stop?: AbortSignal,
 ): Promise<Result> {
@@ -37,13 +38,28 @@ export async function within<Result>(
   if (stop?.aborted) onStop();
   stop?.addEventListener('abort', onStop);
   try {
-    const givenUp = new Promise<never>((_, reject) => {
-      if (signal.aborted) reject(signal.reason);
-      else signal.addEventListener('abort', () => reject(signal.reason));
-    });
-    return await Promise.race([givenUp, (async () => work(signal))()]);
+    return await work(signal);
   } finally {
     clearTimeout(timer);
     stop?.removeEventListener('abort', onStop);
   }
+}
+
+/**
+ * Resolves with what the work gives. Rejects when `timeoutMs` have passed (TimedOut) or when `stop` aborts (its reason),
+ * whichever comes first. It then aborts the work's signal and ignores what the work does after that.
+ */
+export function within<Result>(
+  work: (signal: AbortSignal) => Result | Promise<Result>,
+  timeoutMs: number,
+  stop?: AbortSignal,
+): Promise<Result> {
+  const race = (signal: AbortSignal): Promise<Result> => {
+    const givenUp = new Promise<never>((_, reject) => {
+      if (signal.aborted) reject(signal.reason);
+      else signal.addEventListener('abort', () => reject(signal.reason));
+    });
+    return Promise.race([givenUp, (async () => work(signal))()]);
+  };
+  return limited(race, timeoutMs, stop);
 }

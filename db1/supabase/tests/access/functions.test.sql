@@ -44,6 +44,7 @@ select bag_eq(
     ('service_role', 'reconcile_fix(uuid,text,text,jsonb)'),
     ('service_role', 'bridge_wake()'),
     ('service_role', 'intake_ready()'),
+    ('service_role', 'scheduler_duties()'),
     ('service_role', 'answer_in_cell()'),
     ('service_role', 'live_sample()'),
     ('service_role', 'take_sample(jsonb,timestamp with time zone)'),

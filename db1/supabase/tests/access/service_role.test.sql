@@ -1,6 +1,6 @@
 -- service_role can do its work with the rights it has.
 begin;
-select plan(39);
+select plan(40);
 
 select lives_ok(
   $$ select tests.as_caller('service_role', null, s.statement) $$
@@ -38,6 +38,7 @@ from (values
   ('select outcome from public.replay_dead_letters(''{0}'', ''olga'')'),
   ('select outcome from public.discard_dead_letters(''{0}'', ''olga'')'),
   ('select public.intake_ready()'),
+  ('select run_jobs from public.scheduler_duties()'),
   ('select pool_id from public.engine_metrics')
 ) t (statement);
 

@@ -7,6 +7,7 @@ import { isRefusedAddress, refusalOfUrl } from '../bridge/address.ts';
 import { headersOf, type SignHook } from '../bridge/hook_request.ts';
 import type { Hook } from '../bridge/ports.ts';
 import { Unreachable } from '../bridge/ports.ts';
+import { within } from '../deadline.ts';
 
 /** Resolves to the addresses of a name; rejects as Deno.resolveDns does. */
 export type ResolveDns = (name: string, type: 'A' | 'AAAA') => Promise<string[]>;
@@ -42,14 +43,18 @@ export function createEdgeHook(
         redirect: 'manual',
         headers,
         body,
-        signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
       };
       const [address] = addresses;
       const isHeld = address !== undefined && url.protocol === 'http:' && fetchWithHost !== undefined;
-      const asked = isHeld
-        ? fetchWithHost(atAddress(url, address), { ...init, headers: { ...headers, host: url.host } })
-        : fetch(url, init);
-      const response = await asked.catch((error: unknown) => {
+      const ask = (ending: AbortSignal) =>
+        isHeld
+          ? fetchWithHost(atAddress(url, address), {
+              ...init,
+              headers: { ...headers, host: url.host },
+              signal: ending,
+            })
+          : fetch(url, { ...init, signal: ending });
+      const response = await within(ask, TIMEOUT_MS, signal).catch((error: unknown) => {
         throw failureOf(error, url.host);
       });
       // The status is all we need.

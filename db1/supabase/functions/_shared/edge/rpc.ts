@@ -2,6 +2,7 @@
 // one that is not looked at is a sold slot sold again.
 
 import type { CallFunction } from '../call_function.ts';
+import { within } from '../deadline.ts';
 import { codeOfAnswer, isSqlstate, SQLSTATE } from '../failure.ts';
 
 /** What we use of a supabase-js client. */
@@ -94,11 +95,15 @@ function toRows(functionName: string, data: unknown): unknown[] {
  * A `fetch` that gives up: without it a database that went silent would hold a worker for ever. A 404 with nothing or a list
  * in it, which supabase-js takes for a yes, is not PostgREST's: it becomes a 502.
  */
-export async function timedFetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
-  const timeout = AbortSignal.timeout(CALL_TIMEOUT_MS);
-  const signal = init.signal ? AbortSignal.any([init.signal, timeout]) : timeout;
-  const answer = await fetch(input, { ...init, signal });
-  if (answer.status !== 404) return answer;
-  const text = await answer.text();
-  return new Response(text, { status: text.startsWith('{') ? 404 : 502 });
+export function timedFetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
+  const call = async (signal: AbortSignal): Promise<Response> => {
+    const answer = await fetch(input, { ...init, signal });
+    // Read here, because the limit holds for the whole answer.
+    const text = await answer.text();
+    const isGateways = answer.status === 404 && !text.startsWith('{');
+    const status = isGateways ? 502 : answer.status;
+    // An answer that may not have a body, as 204, refuses an empty text too.
+    return new Response(text || null, { status, headers: answer.headers });
+  };
+  return within(call, CALL_TIMEOUT_MS, init.signal ?? undefined);
 }

@@ -1,6 +1,7 @@
 // Questions to a provider's API: GET only, again after a rate limit or a failure that passes, and with a sentence for every
 // refusal. The key goes to the one address that was configured, and into no message.
 
+import { TimedOut, within } from '../../deadline.ts';
 import type { JsonObject } from '../read.ts';
 import { isObject, parseMarked } from '../read.ts';
 
@@ -92,15 +93,18 @@ async function tryOnce(
   { fetch, signal }: ApiPorts,
 ): Promise<Tried> {
   signal.throwIfAborted();
+  const init: RequestInit = {
+    headers: { accept: 'application/json', ...api.headers, ...headers },
+    redirect: 'manual',
+  };
+  const read = async (ending: AbortSignal) => {
+    const response = await fetch(address, { ...init, signal: ending });
+    return { response, text: await response.text() };
+  };
   let response: Response;
   let text: string;
   try {
-    response = await fetch(address, {
-      headers: { accept: 'application/json', ...api.headers, ...headers },
-      redirect: 'manual',
-      signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]),
-    });
-    text = await response.text();
+    ({ response, text } = await within(read, ANSWER_MS, signal));
   } catch (error) {
     signal.throwIfAborted();
     return { again: `no whole answer (${reasonOf(error)})` };
@@ -152,7 +156,7 @@ function wordsOf(text: string, key: string): string {
 
 /** fetch says "fetch failed" and keeps the reason in its cause. */
 function reasonOf(error: unknown): string {
-  const { message, cause, name } = error as Error & { cause?: { code?: unknown; message?: unknown } };
-  if (name === 'TimeoutError') return `none within ${ANSWER_MS / 1_000} s`;
+  const { message, cause } = error as Error & { cause?: { code?: unknown; message?: unknown } };
+  if (error instanceof TimedOut) return `none within ${ANSWER_MS / 1_000} s`;
   return String(cause?.code ?? cause?.message ?? message);
 }
