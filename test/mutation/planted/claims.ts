@@ -241,4 +241,13 @@ export const CLAIMS: readonly Bug[] = [
     test: 'db1/supabase/tests/release/by_whom.test.sql',
     finds: 'a reason of more than 500 characters is refused',
   },
+  {
+    name: 'locked-slot-ends-a-hooked-claim',
+    was: 'A claim that a commit hook might have had was set to end when its hold ran out while another session had its slot locked',
+    file: 'db1/supabase/migrations/20260224100005_release.sql',
+    from: 'and c.claim_id <> all (v_untaken) and intake.commits_elsewhere(c.pool_id);',
+    to: 'and c.claim_id <> all (v_untaken) and c.slot_id <> all (v_locked)\n    and intake.commits_elsewhere(c.pool_id);',
+    test: 'test/order/end_locks.test.ts',
+    finds: 'ends nothing that a hook may have, whoever has locked its slot',
+  },
 ];

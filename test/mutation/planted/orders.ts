@@ -229,4 +229,22 @@ export const ORDERS: readonly Bug[] = [
     test: 'test/orders/reconcile.test.ts',
     finds: 'says of a payment that it waits where its order is lost',
   },
+  {
+    name: 'locked-claim-stops-ends',
+    was: 'One held claim that another session had locked stopped the end of holds in every pool',
+    file: 'db1/supabase/migrations/20260224100005_release.sql',
+    from: "and c.state = 'held'\n    for update skip locked",
+    to: "and c.state = 'held'\n    order by c.claim_id for update",
+    test: 'test/order/end_locks.test.ts',
+    finds: 'leaves the order of a claim that another session has locked, all of it, and waits for nothing',
+  },
+  {
+    name: 'locked-pool-stops-ends',
+    was: 'While one pool was being rebuilt, or its lock was taken, no hold of any pool ended',
+    file: 'db1/supabase/migrations/20260224100005_release.sql',
+    from: 'where pg_catalog.pg_try_advisory_xact_lock_shared(intake.pool_lock_key(k.pool_id))',
+    to: 'where pg_catalog.pg_advisory_xact_lock_shared(intake.pool_lock_key(k.pool_id)) is not null',
+    test: 'test/order/end_locks.test.ts',
+    finds: 'leaves the pool whose lock another session has, and waits for nothing',
+  },
 ];
