@@ -24,6 +24,8 @@ export interface CellHere {
   readonly pools: number;
   readonly slots: number;
   readonly moving: number;
+  /** Of each cell that this one ever heard of, itself among them, by its name. */
+  readonly numbers: Readonly<Record<string, number>>;
 }
 
 export interface Answered<Cell, Answer> {

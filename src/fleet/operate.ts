@@ -70,7 +70,10 @@ export function cellNamed(cells: readonly OpenCell[], name: string): OpenCell {
   throw new StackError(`unknown cell "${name}"`, `SLUICE_CELLS has ${names}`);
 }
 
-/** The number is the cell's for life, so all others have to say theirs first. */
+/**
+ * The number is the cell's for life, also after it has left the list: all others have to say first which numbers they ever heard
+ * of, and hear of this one.
+ */
 export async function addCell(cells: readonly OpenCell[], name: string, actor: string): Promise<CellHere> {
   const cell = cellNamed(cells, name);
   const states = await lookAtCells(cells);
@@ -81,10 +84,12 @@ export async function addCell(cells: readonly OpenCell[], name: string, actor: s
       'each cell has to say its number first; try again when it is back',
     );
   const known = states.find((one) => one.name === name)?.here;
-  const numbers = states.flatMap(({ here }) => (here === undefined || here.name === '' ? [] : here.number));
-  const number = known?.name === name ? known.number : numbers.length === 0 ? 0 : Math.max(...numbers) + 1;
+  const numbers = states.flatMap(({ here }) => Object.values(here?.numbers ?? {}));
+  const number = known?.name === name ? known.number : Math.max(-1, ...numbers) + 1;
   const [joined] = await cell.call<CellHere>('cell_join', { p_name: name, p_number: number, p_actor: actor });
   if (joined === undefined) throw new Error('cell_join gave no answer');
+  const news = { p_names: [name], p_numbers: [joined.number], p_pool_ids: [], p_cells: [], p_versions: [] };
+  await Promise.all(cells.map((other) => other !== cell && other.call('cell_learn', news)));
   return joined;
 }
 

@@ -3,7 +3,7 @@ import test from 'node:test';
 import { readCells } from '../../src/fleet/addresses.ts';
 import { runHere } from '../cli/support.ts';
 import { ADMIN_KEY, startTestServer } from '../server/support.ts';
-import { startDatabases } from '../support/databases.ts';
+import { startDatabases, type TestDatabase } from '../support/databases.ts';
 import { furnishPool, query } from './support.ts';
 
 test('SLUICE_CELLS is a list of names and addresses, with several hosts each; DB1_URL alone is a fleet of one', () => {
@@ -19,6 +19,34 @@ test('SLUICE_CELLS is a list of names and addresses, with several hosts each; DB
   assert.deepEqual(readCells({}), []);
   for (const wrong of [`a=${a},a=${b}`, `a=${a},b=${a}`, a, `A=${a}`, `x,a=${a}`, 'a=mysql://x'])
     assert.throws(() => readCells({ SLUICE_CELLS: wrong }), /SLUICE_CELLS cannot be read/, wrong);
+});
+
+/** `sluice` over the cells of an object: their names, in their order, and their addresses. */
+const over =
+  (cells: Record<string, { url: string }>, env: Record<string, string> = {}) =>
+  (line: string) =>
+    runHere(line.split(' '), { SLUICE_CELLS: listOf(cells), USER: 'ann', ...env });
+
+const listOf = (cells: Record<string, { url: string }>): string =>
+  Object.entries(cells)
+    .map(([name, { url }]) => `${name}=${url}`)
+    .join(',');
+
+test('the number of a cell that has left is not given again', async (t) => {
+  const all = await Promise.all([1, 2, 3, 4].map(() => startDatabases({ db2: false })));
+  t.after(() => Promise.all(all.map((one) => one.stop())));
+  const [a, b, c, d] = all.map(({ db1 }) => db1) as [TestDatabase, TestDatabase, TestDatabase, TestDatabase];
+  const add = async (cells: Record<string, { url: string }>, name: string) =>
+    JSON.parse((await over(cells)(`cells add ${name} --json`)).stdout).number;
+  assert.equal(await add({ a, b }, 'a'), 0);
+  assert.equal(await add({ a, b }, 'b'), 1);
+  assert.match((await over({ a, b })('cells drain b')).stdout, /Cell b is empty/);
+  assert.equal(await add({ a, c }, 'c'), 2);
+  // A database that is made anew under an old name is another cell.
+  assert.equal(await add({ a, c, b: d }, 'b'), 3);
+  assert.equal(await add({ a, b: d }, 'b'), 3, 'a second time it is the same');
+  const known = await query(a.url, 'select numbers from public.cell_here()');
+  assert.deepEqual(known, [{ numbers: { a: 0, b: 3, c: 2 } }]);
 });
 
 test('an operator adds cells, places a pool, moves it and drains a cell', async (t) => {
