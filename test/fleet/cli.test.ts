@@ -49,6 +49,25 @@ test('the number of a cell that has left is not given again', async (t) => {
   assert.deepEqual(known, [{ numbers: { a: 0, b: 3, c: 2 } }]);
 });
 
+test('a fleet that began with an import is migrated, and an import that was killed half way keeps others from it', async (t) => {
+  const [first, second] = await Promise.all([startDatabases(), startDatabases({ db2: false })]);
+  t.after(() => Promise.all([first.stop(), second.stop()]));
+  const [a, b] = [first.db1, second.db1];
+  const DB2_URL = first.db2.url;
+  const importInto = ({ url }: { url: string }) =>
+    query(url, `insert into audit.audit_logs (actor, action, subject) values ('ann', 'import', 'export 1')`);
+  await importInto(first.db2);
+  const half = await over({ a, b }, { DB2_URL })('migrate');
+  assert.deepEqual([half.code, /an import has not finished/.test(half.stderr)], [1, true], half.stderr);
+  await importInto(a);
+  const whole = await over({ a, b }, { DB2_URL })('migrate');
+  assert.equal(whole.code, 0, whole.stderr);
+  // The cell that was imported may leave the fleet.
+  for (const name of ['a', 'b']) await over({ a, b })(`cells add ${name}`);
+  const left = await over({ b }, { DB2_URL })('migrate');
+  assert.equal(left.code, 0, left.stderr);
+});
+
 test('an operator adds cells, places a pool, moves it and drains a cell', async (t) => {
   const [first, second] = await Promise.all([startDatabases(), startDatabases({ db2: false })]);
   t.after(() => Promise.all([first.stop(), second.stop()]));
