@@ -8,7 +8,8 @@ import { type IntakeLook, issuesOf } from '#core/console/sample.ts';
 import { HttpError } from '#core/errors.ts';
 import { isUnavailable } from '#core/failure.ts';
 import type { Total } from '#core/search/lists.ts';
-import { cellAway, type Fleet, type FleetCell } from './fleet.ts';
+import { cellAway } from './away.ts';
+import type { Fleet, FleetCell } from './fleet.ts';
 
 export interface CallableCell extends FleetCell {
   /** Functions of schema public. */
@@ -59,7 +60,7 @@ export function oneIntake<Cell extends CallableCell>(fleet: Fleet<Cell>): CallFu
     const way = ways[name];
     // With one cell too: then each test of a route shows that its function is in the list.
     if (way === undefined) throw new Error(`it is not said how several cells answer ${name}`);
-    if (fleet.isOne) {
+    if (fleet.isOne && way !== onPool && way !== onClaim) {
       const { p_cell, ...rest } = args;
       return (p_cell === undefined ? fleet.only : fleet.named(String(p_cell))).call<Answer>(name, rest);
     }
@@ -140,6 +141,11 @@ function first(args: Args, rows: Row[], order: (a: Row, b: Row) => number): Row[
   return rows.sort(order).slice(0, Number(args.p_limit));
 }
 
+/** Where there are several, a row says of which it is. */
+function withCell<Cell extends CallableCell>(fleet: Fleet<Cell>, row: Row, { name }: Cell): Row {
+  return fleet.isOne ? row : { ...row, cell: name };
+}
+
 async function onPool<Cell extends CallableCell>(
   fleet: Fleet<Cell>,
   name: string,
@@ -147,7 +153,7 @@ async function onPool<Cell extends CallableCell>(
 ): Promise<Row[]> {
   const rows = await fleet.onPool(
     String(args.p_pool_id),
-    async (cell) => (await cell.call<Row>(name, args)).map((row) => ({ ...row, cell: cell.name })),
+    async (cell) => (await cell.call<Row>(name, args)).map((row) => withCell(fleet, row, cell)),
     (found) => found.length === 0,
   );
   return rows ?? [];
@@ -160,7 +166,7 @@ async function onClaim<Cell extends CallableCell>(
 ): Promise<Row[]> {
   const row = await fleet.onClaim(String(args.p_claim_id), async (cell) => {
     const [found] = await cell.call<Row>(name, args);
-    return found && { ...found, cell: cell.name };
+    return found && withCell(fleet, found, cell);
   });
   return row === undefined ? [] : [row];
 }
