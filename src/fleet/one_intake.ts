@@ -90,19 +90,22 @@ async function toAll<Cell extends CallableCell>(
   return answers.flatMap(([, rows]) => rows);
 }
 
-/** The ids of an inbox begin with the number of its cell. An id whose number no cell has is told by the first cell. */
+/**
+ * The ids of an inbox begin with the number of its cell. An id whose number no cell has is told by the first cell, unless a cell is
+ * away, which may have it.
+ */
 async function byNumber<Cell extends CallableCell>(
   fleet: Fleet<Cell>,
   name: string,
   args: Args,
 ): Promise<Row[]> {
-  const numbered = new Map([...fleet.here.values()].map((here) => [here.number, here.name]));
+  const numbered = new Map([...fleet.here].map(([cell, { number }]) => [number, cell]));
   const ids = args.p_msg_ids as readonly number[];
+  const nameOf = (id: number) => numbered.get(Math.floor(id / IDS_PER_CELL));
+  if (fleet.away.length > 0 && ids.some((id) => nameOf(id) === undefined)) throw cellAway(fleet.away);
   const rows: Row[] = [];
   for (const cell of fleet.cells) {
-    const mine = ids.filter(
-      (id) => (numbered.get(Math.floor(id / IDS_PER_CELL)) ?? fleet.only.name) === cell.name,
-    );
+    const mine = ids.filter((id) => (nameOf(id) ?? fleet.only.name) === cell.name);
     if (mine.length > 0) rows.push(...(await cell.call<Row>(name, { ...args, p_msg_ids: mine })));
   }
   return rows;
@@ -188,7 +191,7 @@ async function orderDetails<Cell extends CallableCell>(
 }
 
 /**
- * In the cell that is named, or the one with the fewest pools; a pool that is there already is answered by its own cell. The other
+ * In the cell that is named, or the one with the fewest pools, where that takes new ones; a pool that is there already is answered by its own cell. The other
  * cells are told, also where the answer is lost with the cell: asked again, the pool is not made a second time elsewhere.
  */
 async function createPool<Cell extends CallableCell>(
@@ -201,7 +204,7 @@ async function createPool<Cell extends CallableCell>(
   const { lives, meantFor } = await fleet.knownCellOf(poolId);
   if (lives !== undefined && named !== undefined && lives !== named)
     throw new HttpError('pool_elsewhere', `It lives in cell ${lives.name}; \`sluice pools move\` moves it.`);
-  const cell = lives ?? (named && fleet.answering(named.name)) ?? meantFor ?? (await emptiest(fleet));
+  const cell = lives ?? (await takingPools(fleet, named ?? meantFor));
   const rows = await cell.call<Row>(name, args).catch(async (error: unknown) => {
     if (isUnavailable(error)) await fleet.tellPlace(poolId, cell);
     throw error;
@@ -210,13 +213,21 @@ async function createPool<Cell extends CallableCell>(
   return rows.map((row) => ({ ...row, cell: cell.name }));
 }
 
-async function emptiest<Cell extends CallableCell>(fleet: Fleet<Cell>): Promise<Cell> {
+/** The cell that is wanted, or the one with the fewest pools. Throws where it is away or takes no new pools. */
+async function takingPools<Cell extends CallableCell>(fleet: Fleet<Cell>, wanted?: Cell): Promise<Cell> {
   await fleet.lookAgain();
+  if (wanted !== undefined) fleet.answering(wanted.name);
   const open = [...fleet.here.values()].filter(({ is_draining }) => !is_draining);
-  const [best] = open.sort((a, b) => a.pools - b.pools || a.number - b.number);
-  if (best === undefined)
-    throw new HttpError('cell_unavailable', 'No cell takes new pools: each is away or draining.');
-  return fleet.named(best.name);
+  const [best] = open
+    .filter(({ name }) => wanted === undefined || name === wanted.name)
+    .sort((a, b) => a.pools - b.pools || a.number - b.number);
+  if (best !== undefined) return fleet.named(best.name);
+  throw new HttpError(
+    'cell_unavailable',
+    wanted === undefined
+      ? 'No cell takes new pools: each is away or draining.'
+      : `Cell ${wanted.name} takes no new pools: it is draining.`,
+  );
 }
 
 /** Cell by cell, in their order: the pool that a page begins after says which cell it was in. */

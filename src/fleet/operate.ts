@@ -7,6 +7,7 @@ import type { Log } from '#core/ports.ts';
 import { createDatabase, REBUILD_TIMEOUT_MS } from '../db/database.ts';
 import { StackError } from '../failure.ts';
 import type { CellAddress } from './addresses.ts';
+import { cellAway } from './away.ts';
 import { mergePlaces, type PlaceRow } from './directory.ts';
 import type { CellHere } from './fleet.ts';
 import { type Move, movePool } from './move.ts';
@@ -204,4 +205,65 @@ async function drainPool(
     if (blameOf(error) !== 'refused' || !(error instanceof Error)) throw error;
     return { pool_id, why: error.message };
   }
+}
+
+/**
+ * The cell in which the operators stand: the one with the lowest number, wherever the list names it. A number is a cell's for life, so
+ * all programs find the same. Throws while a cell is away whose number no other cell knows, and where the database at the address is
+ * another cell.
+ */
+export async function operatorsCell<Cell extends OpenCell>(cells: readonly Cell[]): Promise<Cell> {
+  const [only] = cells;
+  if (only !== undefined && cells.length === 1) return only;
+  const states = await lookAtCells(cells);
+  const known = Object.assign({}, ...states.map(({ here }) => here?.numbers)) as Record<string, number>;
+  const numberOf = ({ name, here }: (typeof states)[number]) =>
+    here?.name === name ? here.number : known[name];
+  // One that has not joined gets a higher number than all others.
+  const members = states.filter(({ state }) => state !== 'not joined');
+  const unsure = members.filter((one) => numberOf(one) === undefined);
+  if (unsure.length > 0) throw cellAway(unsure.map(({ name }) => name));
+  const [lowest] = members.sort((a, b) => Number(numberOf(a)) - Number(numberOf(b)));
+  const found = cells.find(({ name }) => name === lowest?.name);
+  if (lowest === undefined || found === undefined)
+    throw new StackError(
+      'no database of SLUICE_CELLS is a cell yet',
+      'run `sluice cells add <name>` for each',
+    );
+  if (lowest.state === 'another cell')
+    throw new StackError(
+      `the database of cell ${lowest.name} is another cell`,
+      'compare SLUICE_CELLS with `sluice cells list`',
+    );
+  return found;
+}
+
+/** For programs that go on: it is looked for until it was found once. */
+export function findOperatorsCell<Cell extends OpenCell>(cells: readonly Cell[]): () => Promise<Cell> {
+  let found: Promise<Cell> | undefined;
+  return () => {
+    found ??= operatorsCell(cells).catch((error: unknown) => {
+      found = undefined;
+      throw error;
+    });
+    return found;
+  };
+}
+
+/** A row of public.cell_left. */
+export interface CellLeft {
+  readonly messages: number;
+  readonly dead_letters: number;
+  readonly deliveries: number;
+  readonly inbox_dead_letters: number;
+  /** 0 where the operators stand in another cell. */
+  readonly operators: number;
+}
+
+/** What the cell has beside its pools, which would be lost with it. */
+export async function leftIn(cells: readonly OpenCell[], name: string): Promise<CellLeft> {
+  const cell = cellNamed(cells, name);
+  const [left] = await cell.call<CellLeft>('cell_left', {});
+  if (left === undefined) throw new Error('cell_left gave no answer');
+  return (await operatorsCell(cells)) === cell ? left : { ...left, operators: 0 };
 }

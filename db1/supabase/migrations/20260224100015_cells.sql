@@ -173,6 +173,18 @@ language sql stable security definer set search_path = '' as $$
   left join intake.cells c on c.is_here;
 $$;
 
+-- Promise: what this cell has beside its pools, which would be lost with it: messages and dead letters of claims, deliveries in the
+-- inbox and its dead letters, and people with a key. Counted, however long that takes. Second call: the same. Locks: none.
+create function public.cell_left()
+returns table (messages bigint, dead_letters bigint, deliveries bigint, inbox_dead_letters bigint, operators bigint)
+language plpgsql stable security definer set search_path = '' as $$
+begin
+  return query select (select count(*) from pgmq.q_intake_queue), (select count(*) from pgmq.q_intake_dlq),
+    (select count(*) from pgmq.q_event_inbox), (select count(*) from pgmq.q_event_inbox_dlq),
+    (select count(*) from audit.operators o where o.revoked_at is null);
+end
+$$;
+
 -- Promise: three hexadecimal digits that the ids of the pool's claims carry, so that an id leads to its pool and by that to its
 -- cell, also after a move. Two pools may have the same. Second call: the same. Locks: none.
 -- (The claim writes it out: intake.claim_one, intake.take_slots.)
