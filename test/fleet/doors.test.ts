@@ -196,7 +196,7 @@ test('a pool whose cell is lost while it is made is not made a second time elsew
   const holder = new pg.Client({ connectionString: fleet.b.url });
   holder.on('error', () => undefined);
   await holder.connect();
-  await holder.query('begin; lock table public.engine_config');
+  await holder.query('begin; lock table public.engine_config in exclusive mode');
   const lost = create(url, { pool_id: 'unknown', cell: 'b' });
   await eventually(async () => {
     const { rowCount } = await holder.query(`select from pg_locks where not granted`);
