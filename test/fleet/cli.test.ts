@@ -17,7 +17,15 @@ test('SLUICE_CELLS is a list of names and addresses, with several hosts each; DB
   assert.deepEqual(readCells({ SLUICE_CELLS: `a=${a},b-2=${b}`, DB1_URL: 'postgres://other' }), cells);
   assert.deepEqual(readCells({ DB1_URL: a }), [{ name: 'main', url: a }]);
   assert.deepEqual(readCells({}), []);
-  for (const wrong of [`a=${a},a=${b}`, `a=${a},b=${a}`, a, `A=${a}`, `x,a=${a}`, 'a=mysql://x'])
+  for (const wrong of [
+    `a=${a},db2=${b}`,
+    `a=${a},a=${b}`,
+    `a=${a},b=${a}`,
+    a,
+    `A=${a}`,
+    `x,a=${a}`,
+    'a=mysql://x',
+  ])
     assert.throws(() => readCells({ SLUICE_CELLS: wrong }), /SLUICE_CELLS cannot be read/, wrong);
 });
 
