@@ -112,7 +112,7 @@ test('a drained cell is empty when nothing of it would be lost, and says what wo
   assert.match((await sluice('cells drain a')).stdout, /Cell a is empty/);
 });
 
-test('commands about inboxes, private hosts and retention are about all cells', async (t) => {
+test('commands about inboxes, private hosts, retention and Stripe are about all cells', async (t) => {
   const [first, second] = await Promise.all([startDatabases(), startDatabases({ db2: false })]);
   t.after(() => Promise.all([first.stop(), second.stop()]));
   const [a, b] = [first.db1, second.db1];
@@ -170,6 +170,11 @@ test('commands about inboxes, private hosts and retention are about all cells', 
     (await rules()).map((rule: { keep_days: number; in?: string[] }) => [rule.keep_days, rule.in]),
     [[7, undefined]],
   );
+
+  await query(a.url, `select public.pool_create('packed', 1, '{"is_active": false}', 'ann')`);
+  await query(a.url, `select public.pool_pack('packed', 'b', 'ann')`);
+  for (const how of ['', ' --stripe'])
+    assert.match((await sluice(`reconcile${how}`)).stderr, /a pool is between two cells/, how);
 
   // What cannot be found may be in the cell that is away.
   await b.stop('immediate');
