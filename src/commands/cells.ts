@@ -75,20 +75,16 @@ never changes, so all other cells must answer. A drained cell takes pools again.
 });
 
 /** What a cell may have beside its pools, and what ends it. */
-const LEFT: readonly (readonly [what: keyof CellLeft, tell: (count: number) => string])[] = [
-  ['messages', (count) => `${count} claims on their way to the ledger: workers carry them`],
-  ['dead_letters', (count) => `${count} dead letters of claims: replay or discard them (sluice dlq)`],
-  ['deliveries', (count) => `${count} deliveries in the inbox: workers carry them`],
-  [
-    'inbox_dead_letters',
-    (count) =>
-      `${count} dead letters of the inbox: replay or discard them (sluice webhooks inbox list --dead)`,
+const LEFT: Readonly<Record<keyof CellLeft, readonly [what: string, todo: string]>> = {
+  messages: ['claims on their way to the ledger', 'workers carry them'],
+  dead_letters: ['dead letters of claims', 'replay or discard them (sluice dlq)'],
+  deliveries: ['deliveries in the inbox', 'workers carry them'],
+  inbox_dead_letters: [
+    'dead letters of the inbox',
+    'replay or discard them (sluice webhooks inbox list --dead)',
   ],
-  [
-    'operators',
-    (count) => `${count} operators, who stand in the cell with the lowest number (docs/fleet.md)`,
-  ],
-];
+  operators: ['people with a key', 'the operators stand in this cell (docs/fleet.md says how they leave it)'],
+};
 
 const drain = action({
   about: `Move all pools out of a cell
@@ -108,7 +104,9 @@ names the other pools with the reason, and what else the cell has that would be 
       });
       const staying = results.filter(({ to }) => to === undefined).length;
       const left = await leftIn(cells, name);
-      const said = LEFT.filter(([what]) => left[what] > 0).map(([what, tell]) => `  ${tell(left[what])}`);
+      const said = (Object.keys(LEFT) as (keyof CellLeft)[])
+        .filter((key) => left[key] > 0)
+        .map((key) => `  ${LEFT[key][0]}: ${left[key]}; ${LEFT[key][1]}`);
       const isEmpty = staying === 0 && said.length === 0;
       if (json) console.log(JSON.stringify({ items: results, left }));
       else if (isEmpty) console.log(`Cell ${name} is empty.`);
