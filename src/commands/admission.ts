@@ -1,9 +1,11 @@
 // Whether the holder of SLUICE_OPERATOR_KEY may run a command that reaches a database, and who that is.
 
+import type { CallFunction } from '#core/call_function.ts';
 import { within } from '#core/deadline.ts';
 import { allows, type Operator } from '#core/roles.ts';
 import { createDatabase } from '../db/database.ts';
 import { StackError } from '../failure.ts';
+import { operatorsCell } from '../fleet/operate.ts';
 import { createLog } from '../log.ts';
 import { hashOfKey, type OperatorRow } from '../server/known_operators.ts';
 import type { Admit } from './grammar.ts';
@@ -44,24 +46,31 @@ async function findOperator(key: string): Promise<Operator> {
   return found;
 }
 
-/** DB1's where it answers, else the copy in DB2. */
+/** Those of the intake in which the operators stand, where that answers, else the copy in DB2. */
 async function readOperators(): Promise<OperatorRow[]> {
   const { env } = process;
   const isDb2Alone = env.DATABASE_URL && !env.DB1_URL && !env.DB2_URL;
-  const { db1Url, db2Url } = isDb2Alone ? { db2Url: env.DATABASE_URL } : readDatabaseUrls(env);
-  const urls = [db1Url, db2Url].filter((url) => url !== undefined);
+  const { cells, db2Url } = isDb2Alone ? { cells: [], db2Url: env.DATABASE_URL } : readDatabaseUrls(env);
+  const places = [cells, db2Url ? [{ name: 'db2', url: db2Url }] : []].filter((place) => place.length > 0);
   let failure: unknown = new StackError(
     'SLUICE_OPERATOR_KEY is set, but neither DB1_URL nor DB2_URL is, and no stack runs here',
     'set the address of a database that knows the operators',
   );
-  for (const url of urls) {
-    const db = createDatabase({ url, max: 1, applicationName: 'sluice-cli', log: createLog() });
+  for (const place of places) {
+    const open = place.map(({ name, url }) => {
+      const db = createDatabase({ url, max: 1, applicationName: 'sluice-cli', log: createLog() });
+      const call: CallFunction = (functionName, args) => db.call(`public.${functionName}`, args);
+      return { name, call, end: () => db.end() };
+    });
     try {
-      return await within(() => db.call<OperatorRow>('public.known_operators', {}), WAIT_MS);
+      return await within(
+        async () => (await operatorsCell(open)).call<OperatorRow>('known_operators', {}),
+        WAIT_MS,
+      );
     } catch (error) {
       failure = error;
     } finally {
-      await db.end();
+      await Promise.all(open.map(({ end }) => end()));
     }
   }
   throw failure;

@@ -3,7 +3,15 @@
 import { toHttpError } from '#core/failure.ts';
 import { StackError } from '../failure.ts';
 import { CELL_VARIABLES } from '../fleet/addresses.ts';
-import { addCell, drainCell, lookAtCells, type OpenCell, withCells } from '../fleet/operate.ts';
+import {
+  addCell,
+  type CellLeft,
+  drainCell,
+  leftIn,
+  lookAtCells,
+  type OpenCell,
+  withCells,
+} from '../fleet/operate.ts';
 import { createLog } from '../log.ts';
 import { action, type Group } from './grammar.ts';
 import { actor, listAction, OPTION, readDatabaseUrls, VARIABLES } from './operator.ts';
@@ -66,11 +74,23 @@ never changes, so all other cells must answer. A drained cell takes pools again.
     }),
 });
 
+/** What a cell may have beside its pools, and what ends it. */
+const LEFT: Readonly<Record<keyof CellLeft, readonly [what: string, todo: string]>> = {
+  messages: ['claims on their way to the ledger', 'workers carry them'],
+  dead_letters: ['dead letters of claims', 'replay or discard them (sluice dlq)'],
+  deliveries: ['deliveries in the inbox', 'workers carry them'],
+  inbox_dead_letters: [
+    'dead letters of the inbox',
+    'replay or discard them (sluice webhooks inbox list --dead)',
+  ],
+  operators: ['people with a key', 'the operators stand in this cell (docs/fleet.md says how they leave it)'],
+};
+
 const drain = action({
   about: `Move all pools out of a cell
 
 The cell takes no new pools from now on. Each pool that is closed and at rest moves to the cell with the fewest pools. The command
-names the other pools with the reason. Run it again when they are at rest.`,
+names the other pools with the reason, and what else the cell has that would be lost with it. Run it again until the cell is empty.`,
   args: '<cell>',
   options: { reason: OPTION.reason, json: OPTION.json },
   examples: ["sluice cells drain b --reason 'new hardware'"],
@@ -83,10 +103,18 @@ names the other pools with the reason. Run it again when they are at rest.`,
           );
       });
       const staying = results.filter(({ to }) => to === undefined).length;
-      if (json) console.log(JSON.stringify({ items: results }));
-      else if (staying === 0) console.log(`Cell ${name} is empty.`);
-      else console.log(`${staying} of ${results.length} pools stay in cell ${name}.`);
-      return staying === 0 ? 0 : 1;
+      const left = await leftIn(cells, name);
+      const said = (Object.keys(LEFT) as (keyof CellLeft)[])
+        .filter((key) => left[key] > 0)
+        .map((key) => `  ${LEFT[key][0]}: ${left[key]}; ${LEFT[key][1]}`);
+      const isEmpty = staying === 0 && said.length === 0;
+      if (json) console.log(JSON.stringify({ items: results, left }));
+      else if (isEmpty) console.log(`Cell ${name} is empty.`);
+      else {
+        if (staying > 0) console.log(`${staying} of ${results.length} pools stay in cell ${name}.`);
+        if (said.length > 0) console.log(`Cell ${name} also has:\n${said.join('\n')}`);
+      }
+      return isEmpty ? 0 : 1;
     }),
 });
 

@@ -1,27 +1,43 @@
-// How commands of the owner reach DB1: directly, because no role of the API may do what they do.
+// How commands of the owner reach the intakes: directly, because no role of the API may do what they do.
 
 import { blameOf } from '#core/failure.ts';
 import { createDatabase, type Database } from '../db/database.ts';
 import { StackError } from '../failure.ts';
+import { type OpenCell, operatorsCell } from '../fleet/operate.ts';
 import { createLog } from '../log.ts';
 import { explained } from './db2.ts';
 import { readDatabaseUrls } from './operator.ts';
 
-/** What a person can mend is thrown as two lines. */
-export async function withDb1<Result>(work: (db1: Database) => Promise<Result>): Promise<Result> {
-  const { db1Url: url } = readDatabaseUrls(process.env);
-  if (!url)
+export interface Intake extends OpenCell {
+  readonly db: Database;
+}
+
+/** All cells, in their order. What a person can mend is thrown as two lines. */
+export async function withIntakes<Result>(
+  work: (intakes: readonly Intake[]) => Promise<Result>,
+): Promise<Result> {
+  const { cells } = readDatabaseUrls(process.env);
+  if (cells.length === 0)
     throw new StackError(
       'DB1_URL is not set, and no stack runs here',
       'set it, or start one with `npm start`',
     );
-  const db1 = createDatabase({ url, max: 1, applicationName: 'sluice-cli', log: createLog() });
+  const log = createLog();
+  const intakes = cells.map(({ name, url }): Intake => {
+    const db = createDatabase({ url, max: 1, applicationName: 'sluice-cli', log });
+    return { name, db, call: (functionName, args) => db.call(`public.${functionName}`, args) };
+  });
   try {
-    return await work(db1);
+    return await work(intakes);
   } catch (error) {
     if (blameOf(error) !== 'denied') throw explained(error, 'DB1');
     throw new StackError('only the owner of DB1 may do this', "give the owner's address as DB1_URL", error);
   } finally {
-    await db1.end();
+    await Promise.all(intakes.map(({ db }) => db.end()));
   }
+}
+
+/** The intake in which the operators stand. */
+export function withOperators<Result>(work: (db1: Database) => Promise<Result>): Promise<Result> {
+  return withIntakes(async (intakes) => work((await operatorsCell(intakes)).db));
 }

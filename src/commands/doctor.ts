@@ -76,7 +76,7 @@ the age of the queue, dead letters, secrets of webhook endpoints, call sites and
     ...POOLER_VARIABLES,
     ...TICKET_VARIABLES,
     'DB1_PATRONI_URL, DB2_PATRONI_URL':
-      'the REST APIs of Patroni, several with commas (default: port 8008 of each host of an address with several)',
+      'the REST APIs of Patroni, several with commas (default: port 8008 of each host of an address with several); of several cells a=http://…,b=http://…',
     'SLUICE_URL, SLUICE_ADMIN_KEY':
       'the server and its key (default: likewise; without them the server is skipped)',
     NO_COLOR: 'no colour, also on a terminal',

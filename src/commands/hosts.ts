@@ -1,19 +1,43 @@
 // `sluice hosts`: the private hosts that the hooks of pools may be on.
 
-import { withDb1 } from './db1.ts';
+import { withIntakes } from './db1.ts';
 import { action, type Group } from './grammar.ts';
 import { actor, listAction, OPTION, VARIABLES } from './operator.ts';
 import { readReason } from './values.ts';
 
 type Change = 'allow_hook_host' | 'disallow_hook_host';
 
+/** The hosts that some cell allows, each with the cells that do. */
+async function readHosts(): Promise<{
+  hosts: Map<string, string[]>;
+  isSame: (cells: readonly string[]) => boolean;
+}> {
+  return withIntakes(async (intakes) => {
+    const hosts = new Map<string, string[]>();
+    for (const { name, call } of intakes)
+      for (const { hook_allowed_hosts: host } of await call<{ hook_allowed_hosts: string }>(
+        'hook_allowed_hosts',
+        {},
+      ))
+        hosts.set(host, [...(hosts.get(host) ?? []), name]);
+    return { hosts, isSame: (cells) => cells.length === intakes.length };
+  });
+}
+
 async function list(json: boolean): Promise<number> {
-  const rows = await withDb1((db1) =>
-    db1.call<{ hook_allowed_hosts: string }>('public.hook_allowed_hosts', {}),
-  );
-  const hosts = rows.map(({ hook_allowed_hosts: host }) => host);
-  if (json) console.log(JSON.stringify({ hosts }));
-  else console.log(hosts.length === 0 ? 'No private host is allowed.' : hosts.join('\n'));
+  const { hosts, isSame } = await readHosts();
+  const differing = [...hosts].filter(([, cells]) => !isSame(cells));
+  if (json)
+    console.log(
+      JSON.stringify({
+        hosts: [...hosts.keys()],
+        ...(differing.length > 0 && { only_in: Object.fromEntries(differing) }),
+      }),
+    );
+  else if (hosts.size === 0) console.log('No private host is allowed.');
+  else
+    for (const [host, cells] of hosts)
+      console.log(isSame(cells) ? host : `${host} (only in cell ${cells.join(', ')})`);
   return 0;
 }
 
@@ -26,8 +50,14 @@ const change = (about: string, example: string, name: Change, said: readonly [no
     examples: [example],
     async run({ reason, json }, [host]) {
       const args = { p_host: host, p_actor: actor(), p_reason: readReason(reason) };
-      const [row] = await withDb1((db1) => db1.call<Record<Change, boolean>>(`public.${name}`, args));
-      const changed = row?.[name] === true;
+      const changed = await withIntakes(async (intakes) => {
+        let isNew = false;
+        for (const { call } of intakes) {
+          const [row] = await call<Record<Change, boolean>>(name, args);
+          isNew ||= row?.[name] === true;
+        }
+        return isNew;
+      });
       if (json) console.log(JSON.stringify({ host, changed }));
       else console.log(`${host} ${changed ? said[0] : said[1]}.`);
       return 0;

@@ -51,9 +51,12 @@ async function lookAtAll(cells: readonly CellAddress[], db2: string, adopt: bool
   const surveys: Survey[] = [];
   for (const [at, { url: db1 }] of cells.entries()) {
     const both = await lookAtBoth({ db1, db2 }, adopt);
-    await refuseUnfinishedImport({ db1, db2 });
     surveys.push(...both.filter(({ side }) => side === 'db1' || at === cells.length - 1));
   }
+  await refuseUnfinishedImport(
+    cells.map(({ url }) => url),
+    db2,
+  );
   return surveys;
 }
 

@@ -8,7 +8,7 @@ import { createDatabase, type Database } from '../db/database.ts';
 import { createLog } from '../log.ts';
 import { newKey } from '../server/known_operators.ts';
 import { copyOperators } from '../server/operator_copy.ts';
-import { withDb1 } from './db1.ts';
+import { withOperators } from './db1.ts';
 import { action, type Group, UsageError } from './grammar.ts';
 import { actor, confirm, listAction, OPTION, readDatabaseUrls, VARIABLES } from './operator.ts';
 import { formatTable } from './table.ts';
@@ -27,7 +27,7 @@ type Change<Result> = (keys: OperatorKeys, by: Signed) => Promise<Result>;
 /** Makes the change in DB1, then brings DB2's copy up to date. */
 async function change<Result>(reason: string | undefined, work: Change<Result>): Promise<Result> {
   const by = { actor: actor(), reason: readReason(reason) };
-  return withDb1(async (db1) => {
+  return withOperators(async (db1) => {
     const result = await work(keysIn(db1), by);
     await tellDb2(db1);
     return result;
@@ -106,7 +106,7 @@ const revoke = action({
 });
 
 async function list(json: boolean): Promise<number> {
-  const operators = await withDb1((db1) => keysIn(db1).list());
+  const operators = await withOperators((db1) => keysIn(db1).list());
   if (json) console.log(JSON.stringify({ operators }));
   else if (operators.length === 0) console.log('No operators yet: SLUICE_ADMIN_KEY is the only key.');
   else {

@@ -17,13 +17,13 @@ import {
 import { textOf } from '#core/text.ts';
 import { createDatabase, type Database } from '../db/database.ts';
 import { StackError } from '../failure.ts';
-import type { CellHere } from '../fleet/fleet.ts';
 import { createLog } from '../log.ts';
 import { settleOnce } from '../orders/crew.ts';
 import { API_VARIABLES } from '../webhook/backfill.ts';
 import { action, UsageError, type Values } from './grammar.ts';
 import { actor, OPTION, readDatabaseUrls, VARIABLES } from './operator.ts';
 import { type Progress, startProgress } from './progress.ts';
+import { fromAll, refuseMoving } from './reconcile_cells.ts';
 import { reconcileWithStripe } from './reconcile_stripe.ts';
 import { formatTable } from './table.ts';
 import { readMoment } from './values.ts';
@@ -89,22 +89,6 @@ async function run({ fix: repairs, stripe, since, json }: Values<typeof OPTIONS>
   } finally {
     await Promise.all([...intakes, db2].map((database) => database.end()));
   }
-}
-
-/** The claims of a pool in parcels are in no cell, and each of its tickets would look like a difference. */
-async function refuseMoving(intakes: readonly Database[]): Promise<void> {
-  const rows = await fromAll<CellHere>(intakes, 'public.cell_here', {});
-  if (rows.some(({ moving }) => moving > 0))
-    throw new StackError('a pool is between two cells', 'finish its move first: `sluice pools move`');
-}
-
-/** Rows of all cells. Each must answer: a ticket of a cell that is away would look as if its claim were lost. */
-async function fromAll<Row>(
-  intakes: readonly Database[],
-  functionName: string,
-  args: Record<string, unknown>,
-) {
-  return (await Promise.all(intakes.map((db1) => db1.call<Row>(functionName, args)))).flat();
 }
 
 async function look(intakes: readonly Database[], db2: Database): Promise<Handled[]> {
@@ -179,7 +163,7 @@ async function repairPayments(
 }
 
 async function compareSlots(intakes: readonly Database[], db2: Database): Promise<Difference[]> {
-  const rows = await fromAll<{ reconcile_total: number }>(intakes, 'public.reconcile_total', {});
+  const rows = await fromAll<{ reconcile_total: number }>(intakes, 'reconcile_total', {});
   const progress = startProgress(
     rows.reduce((total, { reconcile_total }) => total + reconcile_total, 0),
     'slots',
@@ -196,11 +180,11 @@ function createPorts(intakes: readonly Database[], db2: Database, progress: Prog
   return {
     // In the order of their ids: the pages of the cells become one page.
     slots: async (after, limit) =>
-      (await fromAll<SlotRow>(intakes, 'public.reconcile_claims', { p_after: after, p_limit: limit }))
+      (await fromAll<SlotRow>(intakes, 'reconcile_claims', { p_after: after, p_limit: limit }))
         .sort((a, b) => (a.slot_id < b.slot_id ? -1 : 1))
         .slice(0, limit),
     slotsById: (ids) =>
-      fromAll<SlotRow>(intakes, 'public.reconcile_claims', { p_limit: ids.length, p_slot_ids: ids }),
+      fromAll<SlotRow>(intakes, 'reconcile_claims', { p_limit: ids.length, p_slot_ids: ids }),
     tickets: (after, limit) => db2.call<TicketRow>('public.tickets_page', { p_after: after, p_limit: limit }),
     ticketsById: (ids) =>
       db2.call<TicketRow>('public.tickets_page', { p_limit: ids.length, p_resource_ids: ids }),
@@ -222,7 +206,7 @@ function paymentPorts(intakes: readonly Database[], db2: Database): PaymentRecon
       db2.call<SettledRow>('public.settled_payments', { p_after: after, p_limit: limit }),
     decided: async (keys) => {
       const args = { p_payment_keys: keys };
-      const rows = await fromAll<{ decided_payments: string }>(intakes, 'public.decided_payments', args);
+      const rows = await fromAll<{ decided_payments: string }>(intakes, 'decided_payments', args);
       return rows.map((row) => row.decided_payments);
     },
   };

@@ -29,6 +29,7 @@ import { secretsOf } from '../webhook/secret_users.ts';
 import { knownSecrets, withDb2 } from './db2.ts';
 import { readDatabaseUrls, readStackEnv } from './operator.ts';
 import { startProgress } from './progress.ts';
+import { fromAll, refuseMoving } from './reconcile_cells.ts';
 import { formatTable } from './table.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
@@ -60,6 +61,7 @@ export async function reconcileWithStripe(sinceMs: number | undefined, asJson: b
 
 async function compareAll(intakes: readonly Database[], since: number, asJson: boolean): Promise<number> {
   return withDb2(async (db2) => {
+    await refuseMoving(intakes);
     const tenants = await paidTenants(intakes);
     const store = createOperatorStore((name, args) => db2.call(`webhook.${name}`, args));
     const endpoints = (await store.listEndpoints()).filter(
@@ -91,15 +93,6 @@ async function compareAll(intakes: readonly Database[], since: number, asJson: b
     report(compared, found, new Date(since), asJson);
     return found.length === 0 ? 0 : 1;
   });
-}
-
-/** Rows of all cells. Each must answer: a session of a cell that is away would look unknown. */
-async function fromAll<Row>(
-  intakes: readonly Database[],
-  functionName: string,
-  args: Record<string, unknown>,
-): Promise<Row[]> {
-  return (await Promise.all(intakes.map((db1) => db1.call<Row>(`public.${functionName}`, args)))).flat();
 }
 
 /** Sessions are ours where a pool is paid for: elsewhere the key need not be allowed to read them. */

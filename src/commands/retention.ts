@@ -1,8 +1,8 @@
-// `sluice retention`: what is kept for how long, in both databases. Of several cells, list reads the first and set changes all.
+// `sluice retention`: what is kept for how long, in both databases; of several cells, in all.
 
 import type { CallFunction } from '#core/call_function.ts';
 import { blameOf } from '#core/failure.ts';
-import { createDatabase, type Database } from '../db/database.ts';
+import { createDatabase } from '../db/database.ts';
 import { StackError } from '../failure.ts';
 import { createLog } from '../log.ts';
 import { explained } from './db2.ts';
@@ -20,10 +20,13 @@ interface Rule {
 const MAX_DAYS = 36_500;
 const FOR_EVER = 'forever';
 
+interface Place {
+  readonly name: string;
+  readonly call: CallFunction;
+}
+
 /** `work` gets the cells, in their order, and the ledger last. */
-async function onDatabases<Result>(
-  work: (calls: readonly CallFunction[]) => Promise<Result>,
-): Promise<Result> {
+async function onDatabases<Result>(work: (places: readonly Place[]) => Promise<Result>): Promise<Result> {
   const { cells, db2Url } = readDatabaseUrls(process.env);
   if (cells.length === 0 || !db2Url)
     throw new StackError(
@@ -31,11 +34,14 @@ async function onDatabases<Result>(
       'set them, or start a stack with `npm start`',
     );
   const log = createLog();
-  const open: Database[] = [...cells.map(({ url }) => url), db2Url].map((url) =>
-    createDatabase({ url, max: 1, applicationName: 'sluice-cli', log }),
-  );
+  const intakes = cells.map(({ name, url }) => ({ name: cells.length > 1 ? `cell ${name}` : 'db1', url }));
+  const open = [...intakes, { name: 'db2', url: db2Url }].map(({ name, url }) => {
+    const db = createDatabase({ url, max: 1, applicationName: 'sluice-cli', log });
+    const call: CallFunction = (functionName, args) => db.call(`public.${functionName}`, args);
+    return { name, call, end: () => db.end() };
+  });
   try {
-    return await work(open.map((db) => (name, args) => db.call(`public.${name}`, args)));
+    return await work(open);
   } catch (error) {
     if (blameOf(error) !== 'denied') throw explained(error, 'a database');
     throw new StackError(
@@ -48,22 +54,33 @@ async function onDatabases<Result>(
   }
 }
 
-/** Samples are kept in both databases, and for as long. */
-function once(rules: readonly Rule[]): Rule[] {
-  return rules.filter(
-    ({ what, keep_days }, at) =>
-      rules.findIndex((other) => other.what === what && other.keep_days === keep_days) === at,
-  );
+/** What is kept for as long in all databases that have it stands there once; else each rule says where it holds. */
+function once(rules: readonly (Rule & { place: string })[]): (Rule & { in?: string[] })[] {
+  const alike = (one: Rule) =>
+    rules.filter(({ what, keep_days }) => what === one.what && keep_days === one.keep_days);
+  return rules
+    .filter((rule) => alike(rule)[0] === rule)
+    .map(({ place: _, ...rule }) => {
+      const places = alike(rule).map(({ place }) => place);
+      const all = rules.filter(({ what }) => what === rule.what);
+      return places.length === all.length ? rule : { ...rule, in: places };
+    });
 }
 
 async function list(json: boolean): Promise<number> {
-  const rules = await onDatabases(async (calls) => {
-    const ends = [calls[0], calls.at(-1)].filter((call) => call !== undefined);
-    return (await Promise.all(ends.map((call) => call<Rule>('retention_rules', {})))).flat();
-  }).then(once);
+  const rules = await onDatabases(async (places) => {
+    const all = places.map(async ({ name, call }) =>
+      (await call<Rule>('retention_rules', {})).map((rule) => ({ ...rule, place: name })),
+    );
+    return once((await Promise.all(all)).flat());
+  });
   if (json) console.log(JSON.stringify({ rules }));
   else {
-    const rows = rules.map(({ what, keep_days, about }) => [what, String(keep_days ?? FOR_EVER), about]);
+    const rows = rules.map(({ what, keep_days, about, in: places }) => [
+      what,
+      String(keep_days ?? FOR_EVER),
+      places ? `${about} (in ${places.join(', ')})` : about,
+    ]);
     console.log(formatTable(['WHAT', 'DAYS', 'WHICH IS'], rows));
   }
   return 0;
@@ -83,16 +100,16 @@ stay for ever. Raising the number does not bring removed data back.`,
   async run({ reason, json }, [what, text]) {
     const days = text === FOR_EVER ? null : readWhole('<days>', text, [1, MAX_DAYS]);
     const args = { p_what: what, p_keep_days: days, p_actor: actor(), p_reason: readReason(reason) };
-    const changed = await onDatabases(async (calls) => {
-      const known = await Promise.all(calls.map((call) => call<Rule>('retention_rules', {})));
-      const holders = calls.filter((_, at) => known[at]?.some((rule) => rule.what === what));
+    const changed = await onDatabases(async (places) => {
+      const known = await Promise.all(places.map(({ call }) => call<Rule>('retention_rules', {})));
+      const holders = places.filter((_, at) => known[at]?.some((rule) => rule.what === what));
       if (holders.length === 0)
         throw new StackError(
           `nothing that is kept is called ${what}`,
           `there are ${[...new Set(known.flat().map((rule) => rule.what))].join(', ')}`,
         );
       let isNew = false;
-      for (const call of holders) {
+      for (const { call } of holders) {
         const [row] = await call<{ set_retention: boolean }>('set_retention', args);
         isNew ||= row?.set_retention === true;
       }

@@ -1,9 +1,12 @@
-// `sluice webhooks inbox`: deliveries that were accepted while DB2 was away. It needs DB1 alone.
+// `sluice webhooks inbox`: deliveries that were accepted while DB2 was away. It needs the intakes alone.
 
+import type { CallFunction } from '#core/call_function.ts';
 import type { IntakeLook } from '#core/console/sample.ts';
 import { createInboxOperatorStore, type InboxOperatorStore, type InboxRow } from '#core/inbox/operators.ts';
-import { createDatabase, type Database } from '../db/database.ts';
+import { createDatabase } from '../db/database.ts';
 import { StackError } from '../failure.ts';
+import { Fleet } from '../fleet/fleet.ts';
+import { type CallableCell, oneIntake } from '../fleet/one_intake.ts';
 import { createLog } from '../log.ts';
 import { explained } from './db2.ts';
 import { action, type Group, short, UsageError } from './grammar.ts';
@@ -12,44 +15,62 @@ import { formatTable } from './table.ts';
 import { readReason } from './values.ts';
 
 const MAX_LIST = 1_000;
-/** `webhooks list` is about DB2: where DB1 takes longer, it does without the line. */
+/** `webhooks list` is about DB2: where an intake takes longer, it does without that part of the line. */
 const GLANCE_MS = 3_000;
 
-async function withDb1<Result>(
-  work: (db1: Database) => Promise<Result>,
+interface InboxCell extends CallableCell {
+  end(): Promise<void>;
+}
+
+async function withCells<Result>(
+  work: (fleet: Fleet<InboxCell>) => Promise<Result>,
   callTimeoutMs?: number,
 ): Promise<Result> {
-  const { db1Url: url } = readDatabaseUrls(process.env);
-  if (!url)
+  const { cells } = readDatabaseUrls(process.env);
+  if (cells.length === 0)
     throw new StackError(
       'DB1_URL is not set, and no stack runs here',
       'set it, or start one with `npm start`',
     );
   const timeout = callTimeoutMs === undefined ? {} : { callTimeoutMs };
-  const db1 = createDatabase({ url, max: 1, applicationName: 'sluice-cli', ...timeout, log: createLog() });
+  const open = cells.map(({ name, url }): InboxCell => {
+    const db = createDatabase({ url, max: 1, applicationName: 'sluice-cli', ...timeout, log: createLog() });
+    const call: CallFunction = (functionName, args) => db.call(`public.${functionName}`, args);
+    return { name, call, watch: call, end: () => db.end() };
+  });
+  // What it would log, a command tells in its own words.
+  const fleet = new Fleet(open, createLog('silent'));
   try {
-    return await work(db1);
+    if (!fleet.isOne) await fleet.lookAgain();
+    return await work(fleet);
   } catch (error) {
     throw explained(error, 'DB1');
   } finally {
-    await db1.end();
+    await Promise.all(open.map((cell) => cell.end()));
   }
 }
 
 function withInbox<Result>(work: (store: InboxOperatorStore) => Promise<Result>): Promise<Result> {
-  return withDb1((db1) => work(createInboxOperatorStore((name, args) => db1.call(`public.${name}`, args))));
+  return withCells(async (fleet) => {
+    const result = await work(createInboxOperatorStore(oneIntake(fleet)));
+    for (const cell of fleet.away)
+      console.error(`warning: cell ${cell} does not answer; what it has is missing here`);
+    return result;
+  });
 }
 
-/** A line about what waits, for `webhooks list`; undefined where nothing does, or DB1 is not known or does not answer. */
+/** A line about what waits, for `webhooks list`; undefined where nothing does, or no intake is known or answers. */
 export async function inboxLine(): Promise<string | undefined> {
-  const look = await withDb1(
-    async (db1) => (await db1.call<{ live_sample: IntakeLook }>('public.live_sample', {}))[0]?.live_sample,
-    GLANCE_MS,
-  ).catch(() => undefined);
-  const { waiting = 0, oldest_sec = 0, dead_letters = 0 } = look?.inbox ?? {};
+  const inboxes = await withCells(async (fleet) => {
+    const { answers } = await fleet.all(({ call }) => call<{ live_sample: IntakeLook }>('live_sample', {}));
+    return answers.flatMap(([, [row]]) => row?.live_sample.inbox ?? []);
+  }, GLANCE_MS).catch(() => []);
+  const waiting = inboxes.reduce((sum, one) => sum + one.waiting, 0);
+  const deadLetters = inboxes.reduce((sum, one) => sum + one.dead_letters, 0);
+  const oldestSec = Math.max(0, ...inboxes.map(({ oldest_sec }) => oldest_sec ?? 0));
   const parts = [
-    ...(waiting > 0 ? [`${waiting} waiting for DB2, the oldest for ${oldest_sec} s`] : []),
-    ...(dead_letters > 0 ? [`${dead_letters} that DB2 refused`] : []),
+    ...(waiting > 0 ? [`${waiting} waiting for DB2, the oldest for ${oldestSec} s`] : []),
+    ...(deadLetters > 0 ? [`${deadLetters} that DB2 refused`] : []),
   ];
   return parts.length === 0 ? undefined : `In the inbox: ${parts.join('; ')} (sluice webhooks inbox).`;
 }
@@ -105,11 +126,23 @@ function readMsgId(text: string): number {
   throw new UsageError(`"${short(text)}" is not the id of a dead letter of the inbox`);
 }
 
-function tableOf(rows: readonly InboxRow[]): string {
+/** Rows of several cells name theirs. */
+function tableOf(rows: readonly (InboxRow & { readonly cell?: string })[]): string {
+  const hasCells = rows.some(({ cell }) => cell !== undefined);
   return formatTable(
-    ['ID', 'KIND', 'ENDPOINT OR SITE', 'EVENTS', 'RECEIVED', 'ATTEMPTS', 'ERROR'],
+    [
+      'ID',
+      ...(hasCells ? ['CELL'] : []),
+      'KIND',
+      'ENDPOINT OR SITE',
+      'EVENTS',
+      'RECEIVED',
+      'ATTEMPTS',
+      'ERROR',
+    ],
     rows.map((row) => [
       String(row.msg_id),
+      ...(hasCells ? [row.cell ?? ''] : []),
       row.kind,
       row.door,
       row.ids.join(','),

@@ -8,7 +8,7 @@ import { AdminClient } from '../admin/client.ts';
 import type { Connection } from '../commands/operator.ts';
 import { readAck } from '../db/ack.ts';
 import { createDatabase } from '../db/database.ts';
-import type { CellAddress } from '../fleet/addresses.ts';
+import { type CellAddress, patroniOf } from '../fleet/addresses.ts';
 import { mergePlaces, type PlaceRow } from '../fleet/directory.ts';
 import { type CellState, lookAtCells, withCells } from '../fleet/operate.ts';
 import type { SideName } from '../migrate/sides.ts';
@@ -71,13 +71,18 @@ async function examinePair(
   { isFirst }: { isFirst: boolean },
 ): Promise<Finding[]> {
   const isOne = patient.cells.length === 1;
-  const findings = await examineDatabases(patient, cell.url, isFirst);
+  const findings = await examineDatabases(patient, cell, isFirst);
   return isOne
     ? findings
     : findings.map((finding) => ({ ...finding, check: `${finding.check} (cell ${cell.name})` }));
 }
 
-async function examineDatabases(patient: Patient, db1Url: string, withLedger: boolean): Promise<Finding[]> {
+async function examineDatabases(
+  patient: Patient,
+  cell: CellAddress,
+  withLedger: boolean,
+): Promise<Finding[]> {
+  const { url: db1Url } = cell;
   const [db1, db2] = await Promise.all([look('db1', db1Url), look('db2', patient.db2Url)]);
   const misplaced = judgeSides(db1, db2);
   if (misplaced.length > 0) {
@@ -91,12 +96,12 @@ async function examineDatabases(patient: Patient, db1Url: string, withLedger: bo
   return [
     ...judgeDatabase('db1', db1),
     ...judgePooler('db1', db1, patient.env),
-    ...(await examineCell('db1', db1, patient.env)),
+    ...(await examineCell('db1', db1, patient.env, patroniOf(patient.env, patient.cells, cell))),
     ...(withLedger
       ? [
           ...judgeDatabase('db2', db2),
           ...judgePooler('db2', db2, patient.env),
-          ...(await examineCell('db2', db2, patient.env)),
+          ...(await examineCell('db2', db2, patient.env, patient.env.DB2_PATRONI_URL)),
         ]
       : []),
     ...(isComplete(db1) ? [judgePools(db1), judgeRefusals(db1), judgeHookSecret(db1, patient.env)] : []),
@@ -106,8 +111,13 @@ async function examineDatabases(patient: Patient, db1Url: string, withLedger: bo
   ];
 }
 
-async function examineCell(side: SideName, seen: Look, env: NodeJS.ProcessEnv): Promise<Finding[]> {
-  const patroni = await readPatroni(seen.url, env[`${side.toUpperCase()}_PATRONI_URL`]);
+async function examineCell(
+  side: SideName,
+  seen: Look,
+  env: NodeJS.ProcessEnv,
+  patroniUrls: string | undefined,
+): Promise<Finding[]> {
+  const patroni = await readPatroni(seen.url, patroniUrls);
   return judgeCell(TITLES[side], seen, readAck(env), patroni);
 }
 

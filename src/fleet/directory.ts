@@ -1,6 +1,18 @@
 // Where pools live, made of what the cells say. What a cell says about its own pools is the truth; what it says about the pools
 // of a cell that does not answer is the best that is known. Pure.
 
+/** A row of public.cell_here. */
+export interface CellHere {
+  readonly name: string;
+  readonly number: number;
+  readonly is_draining: boolean;
+  readonly pools: number;
+  readonly slots: number;
+  readonly moving: number;
+  /** Of each cell that this one ever heard of, itself among them, by its name. */
+  readonly numbers: Readonly<Record<string, number>>;
+}
+
 /** A row of public.cell_directory. */
 export interface PlaceRow {
   readonly pool_id: string;

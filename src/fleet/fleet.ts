@@ -1,14 +1,21 @@
-// Several intakes as one: which cell a pool or a claim is in, and which cells answer. With one cell there is nothing to find
-// out: every question goes to it, and none is asked besides.
+// Several intakes as one: which cell a pool or a claim is in, and which cells answer. With one cell every question goes to it, and
+// none is asked besides, until it misses something: then it says once whether it has ever heard of other cells.
 
 import type { CallFunction } from '#core/call_function.ts';
 import { Coalescer } from '#core/coalescer.ts';
-import { inTime } from '#core/deadline.ts';
 import { HttpError } from '#core/errors.ts';
-import { isUnavailable, toHttpError } from '#core/failure.ts';
 import type { Log } from '#core/ports.ts';
 import { type Loop, startTurns } from '../loop.ts';
-import { lacking, mergePlaces, type Place, type PlaceRow } from './directory.ts';
+import {
+  answerOf,
+  cellAway,
+  isAway,
+  isLate,
+  isNotUnknownClaim,
+  isUnknownPool,
+  strangerText,
+} from './away.ts';
+import { type CellHere, lacking, mergePlaces, type Place, type PlaceRow } from './directory.ts';
 import { Waiting } from './waiting.ts';
 
 /** `watch` calls functions of schema public on a connection that nothing else waits for. */
@@ -17,30 +24,20 @@ export interface FleetCell {
   readonly watch: CallFunction;
 }
 
-/** A row of public.cell_here. */
-export interface CellHere {
-  readonly name: string;
-  readonly number: number;
-  readonly is_draining: boolean;
-  readonly pools: number;
-  readonly slots: number;
-  readonly moving: number;
-}
-
 export interface Answered<Cell, Answer> {
   readonly answers: readonly (readonly [cell: Cell, answer: Answer])[];
   /** The names of the cells that did not answer. */
   readonly away: readonly string[];
 }
 
-/** A cell that does not answer for so long, twice in a row, is away: its requests are refused at once, until it answers again. */
-const ANSWER_MS = 2_000;
+/** A cell that is late so many times in a row is away: its requests are refused at once, until it answers again. */
 const MISSES_TO_BE_AWAY = 2;
 const LOOK_EVERY_MS = 1_000;
 /** A miss asks at once; this is for the copies that the cells keep of each other. */
 const LOOKS_A_READING = 5;
 /** The digits of the pool in the id of a claim, behind the time and the version (intake.pool_digits). */
 const DIGITS = [15, 18] as const;
+const NO_NAMES: ReadonlySet<string> = new Set();
 
 interface LookedUp {
   /** Left out where no cell has the pool, or one that may have it does not answer. */
@@ -64,6 +61,8 @@ export class Fleet<Cell extends FleetCell> {
   #places: ReadonlyMap<string, Place> = new Map();
   #cellsOfDigits = new Map<string, Set<string>>();
   #doubles = '';
+  /** With one cell: whether its directory names no other. */
+  #alone: Promise<boolean> | undefined;
   readonly #lookUps: Coalescer<string, LookedUp>;
   #loops: Loop[] = [];
 
@@ -145,7 +144,7 @@ export class Fleet<Cell extends FleetCell> {
    * Throws 503 while the cell, or one that may have the pool, is away, and while the pool is being moved.
    */
   cellOf(poolId: string, notIn?: string): Cell | undefined | Promise<Cell | undefined> {
-    if (this.isOne) return notIn === undefined ? this.only : undefined;
+    if (this.isOne) return notIn === undefined ? this.only : this.#leftOver(poolId, notIn);
     const place = this.#places.get(poolId);
     if (place === undefined || place.cell === notIn || place.movingTo !== undefined)
       return this.#lookedUp(poolId, notIn);
@@ -180,10 +179,10 @@ export class Fleet<Cell extends FleetCell> {
   ): Promise<Answer | undefined> {
     const cell = await this.cellOf(poolId);
     if (cell === undefined) return undefined;
-    const answer = await ask(cell);
-    if (!isMissing(answer)) return answer;
+    const asked = ask(cell);
+    if (!(await asked.then(isMissing, isUnknownPool))) return asked;
     const now = await this.cellOf(poolId, cell.name);
-    return now === undefined ? answer : ask(now);
+    return now === undefined ? asked : ask(now);
   }
 
   /**
@@ -194,9 +193,9 @@ export class Fleet<Cell extends FleetCell> {
     claimId: string,
     ask: (cell: Cell) => Promise<Answer | undefined>,
   ): Promise<Answer | undefined> {
-    if (this.isOne) return ask(this.only);
-    const likely = this.#cellsOfDigits.get(claimId.slice(...DIGITS).toLowerCase());
-    const first = this.cells.filter(({ name }) => likely?.has(name));
+    if (this.isOne) return this.#askOnly(claimId, ask);
+    const likely = this.#namesOf(claimId);
+    const first = this.cells.filter(({ name }) => likely.has(name));
     const rest = this.cells.filter((cell) => !first.includes(cell));
     for (const cells of [first, rest]) {
       const { found } = await this.#find(cells, ask);
@@ -208,13 +207,14 @@ export class Fleet<Cell extends FleetCell> {
     // A pool may have moved between two questions: now none is moving, so its claims are somewhere.
     const again = await this.#find(this.cells, ask);
     if (again.found === undefined && again.away.length > 0) throw cellAway(again.away);
+    if (again.found === undefined) this.#refuseLost(claimId);
     return again.found;
   }
 
   /** The cell that the id of a claim leads to; the first one where it leads to none. */
   likely(claimId: string): Cell {
-    const likely = this.#cellsOfDigits.get(claimId.slice(...DIGITS).toLowerCase());
-    return this.cells.find(({ name }) => likely?.has(name)) ?? this.only;
+    const likely = this.#namesOf(claimId);
+    return this.cells.find(({ name }) => likely.has(name)) ?? this.only;
   }
 
   /**
@@ -241,6 +241,46 @@ export class Fleet<Cell extends FleetCell> {
     return { answers: answers.flat(), away };
   }
 
+  /** The names of the cells that have a pool with the digits of the id, also of cells that are not in the list any more. */
+  #namesOf(claimId: string): ReadonlySet<string> {
+    return this.#cellsOfDigits.get(claimId.slice(...DIGITS).toLowerCase()) ?? NO_NAMES;
+  }
+
+  /** No cell knows the claim. Throws 503 where one that is not in the list any more may know it. */
+  #refuseLost(claimId: string): void {
+    const lost = [...this.#namesOf(claimId)].filter((name) => !this.#byName.has(name));
+    if (lost.length > 0) throw cellAway(lost);
+  }
+
+  async #askOnly<Answer>(
+    claimId: string,
+    ask: (cell: Cell) => Promise<Answer | undefined>,
+  ): Promise<Answer | undefined> {
+    const asked = ask(this.only);
+    const isFound = await asked.then((answer) => answer !== undefined, isNotUnknownClaim);
+    if (!isFound && !(await this.#isAlone())) this.#refuseLost(claimId);
+    return asked;
+  }
+
+  /** The only cell has no such pool: it may be one of a cell that is not in the list any more. */
+  async #leftOver(poolId: string, notIn: string): Promise<Cell | undefined> {
+    return (await this.#isAlone()) ? undefined : this.#lookedUp(poolId, notIn);
+  }
+
+  #isAlone(): Promise<boolean> {
+    this.#alone ??= this.#readAlone().catch((error: unknown) => {
+      this.#alone = undefined;
+      throw error;
+    });
+    return this.#alone;
+  }
+
+  async #readAlone(): Promise<boolean> {
+    const rows = await this.only.watch<PlaceRow>('cell_directory', {});
+    this.#keep(mergePlaces(new Map([[this.only.name, rows]])).places);
+    return rows.every((row) => row.is_here);
+  }
+
   async #find<Answer>(
     cells: readonly Cell[],
     ask: (cell: Cell) => Promise<Answer | undefined>,
@@ -248,8 +288,8 @@ export class Fleet<Cell extends FleetCell> {
     const { answers, away } = await this.all(
       (cell) =>
         ask(cell).catch((error: unknown) => {
-          if (toHttpError(error).kind.code === 'unknown_claim') return undefined;
-          throw error;
+          if (isNotUnknownClaim(error)) throw error;
+          return undefined;
         }),
       cells,
     );
@@ -348,29 +388,4 @@ export class Fleet<Cell extends FleetCell> {
       else cells.add(cell);
     }
   }
-}
-
-function answerOf<Answer>(cell: FleetCell, asked: Promise<Answer>): Promise<Answer> {
-  return inTime(ANSWER_MS, asked, () => cellAway([cell.name]));
-}
-
-function isAway(error: unknown): boolean {
-  return isUnavailable(error) || isLate(error);
-}
-
-function isLate(error: unknown): boolean {
-  return error instanceof HttpError && error.kind.code === 'cell_unavailable';
-}
-
-export function cellAway(names: readonly string[]): HttpError {
-  return new HttpError(
-    'cell_unavailable',
-    `Cell ${names.join(', ')} does not answer; its pools wait for it.`,
-  );
-}
-
-function strangerText(wanted: string, name: string): string {
-  return name === ''
-    ? `the database of cell ${wanted} belongs to no fleet: run \`sluice cells add ${wanted}\``
-    : `the database of cell ${wanted} is cell ${name}: compare SLUICE_CELLS`;
 }

@@ -2,7 +2,7 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { CallFunction } from '#core/call_function.ts';
-import { cellAway } from './fleet.ts';
+import { cellAway } from './away.ts';
 
 const making = new AsyncLocalStorage<Set<string>>();
 

@@ -2,7 +2,8 @@
 
 import type { DeadLetter, DeadLetterAction, DeadLetterResult, DeadLetterStore } from '#core/dead_letters.ts';
 import { DEAD_LETTER_DEFAULT_LIMIT, DEAD_LETTER_MAX_MSG_IDS } from '#core/dead_letters.ts';
-import { cellAway, type Fleet, type FleetCell } from './fleet.ts';
+import { cellAway } from './away.ts';
+import type { Fleet, FleetCell } from './fleet.ts';
 import { leaveOut } from './left_out.ts';
 
 export function fleetLetters<Cell extends FleetCell>(

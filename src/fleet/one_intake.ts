@@ -10,7 +10,8 @@ import { HttpError } from '#core/errors.ts';
 import { isUnavailable } from '#core/failure.ts';
 import type { Total } from '#core/search/lists.ts';
 import { CELL_ANSWERS_WITHIN_MS } from '../samples/sampler.ts';
-import { type Answered, cellAway, type Fleet, type FleetCell } from './fleet.ts';
+import { cellAway } from './away.ts';
+import type { Answered, Fleet, FleetCell } from './fleet.ts';
 import { leaveOut } from './left_out.ts';
 
 export interface CallableCell extends FleetCell {
@@ -62,7 +63,7 @@ export function oneIntake<Cell extends CallableCell>(fleet: Fleet<Cell>): CallFu
     const way = ways[name];
     // With one cell too: then each test of a route shows that its function is in the list.
     if (way === undefined) throw new Error(`it is not said how several cells answer ${name}`);
-    if (fleet.isOne) {
+    if (fleet.isOne && way !== onPool && way !== onClaim) {
       const { p_cell, ...rest } = args;
       return (p_cell === undefined ? fleet.only : fleet.named(String(p_cell))).call<Answer>(name, rest);
     }
@@ -103,19 +104,22 @@ async function toAll<Cell extends CallableCell>(
   return answers.flatMap(([, rows]) => rows);
 }
 
-/** The ids of an inbox begin with the number of its cell. An id whose number no cell has is told by the first cell. */
+/**
+ * The ids of an inbox begin with the number of its cell. An id whose number no cell has is told by the first cell, unless a cell is
+ * away, which may have it.
+ */
 async function byNumber<Cell extends CallableCell>(
   fleet: Fleet<Cell>,
   name: string,
   args: Args,
 ): Promise<Row[]> {
-  const numbered = new Map([...fleet.here.values()].map((here) => [here.number, here.name]));
+  const numbered = new Map([...fleet.here].map(([cell, { number }]) => [number, cell]));
   const ids = args.p_msg_ids as readonly number[];
+  const nameOf = (id: number) => numbered.get(Math.floor(id / IDS_PER_CELL));
+  if (fleet.away.length > 0 && ids.some((id) => nameOf(id) === undefined)) throw cellAway(fleet.away);
   const rows: Row[] = [];
   for (const cell of fleet.cells) {
-    const mine = ids.filter(
-      (id) => (numbered.get(Math.floor(id / IDS_PER_CELL)) ?? fleet.only.name) === cell.name,
-    );
+    const mine = ids.filter((id) => (nameOf(id) ?? fleet.only.name) === cell.name);
     if (mine.length > 0) rows.push(...(await cell.call<Row>(name, { ...args, p_msg_ids: mine })));
   }
   return rows;
@@ -153,6 +157,11 @@ function first(args: Args, rows: Row[], order: (a: Row, b: Row) => number): Row[
   return rows.sort(order).slice(0, Number(args.p_limit));
 }
 
+/** Where there are several, a row says of which it is. */
+function withCell<Cell extends CallableCell>(fleet: Fleet<Cell>, row: Row, { name }: Cell): Row {
+  return fleet.isOne ? row : { ...row, cell: name };
+}
+
 async function onPool<Cell extends CallableCell>(
   fleet: Fleet<Cell>,
   name: string,
@@ -160,7 +169,7 @@ async function onPool<Cell extends CallableCell>(
 ): Promise<Row[]> {
   const rows = await fleet.onPool(
     String(args.p_pool_id),
-    async (cell) => (await cell.call<Row>(name, args)).map((row) => ({ ...row, cell: cell.name })),
+    async (cell) => (await cell.call<Row>(name, args)).map((row) => withCell(fleet, row, cell)),
     (found) => found.length === 0,
   );
   return rows ?? [];
@@ -173,7 +182,7 @@ async function onClaim<Cell extends CallableCell>(
 ): Promise<Row[]> {
   const row = await fleet.onClaim(String(args.p_claim_id), async (cell) => {
     const [found] = await cell.call<Row>(name, args);
-    return found && { ...found, cell: cell.name };
+    return found && withCell(fleet, found, cell);
   });
   return row === undefined ? [] : [row];
 }
@@ -195,7 +204,7 @@ async function orderDetails<Cell extends CallableCell>(
 }
 
 /**
- * In the cell that is named, or the one with the fewest pools; a pool that is there already is answered by its own cell. The other
+ * In the cell that is named, or the one with the fewest pools, where that takes new ones; a pool that is there already is answered by its own cell. The other
  * cells are told, also where the answer is lost with the cell: asked again, the pool is not made a second time elsewhere.
  */
 async function createPool<Cell extends CallableCell>(
@@ -208,7 +217,7 @@ async function createPool<Cell extends CallableCell>(
   const { lives, meantFor } = await fleet.knownCellOf(poolId);
   if (lives !== undefined && named !== undefined && lives !== named)
     throw new HttpError('pool_elsewhere', `It lives in cell ${lives.name}; \`sluice pools move\` moves it.`);
-  const cell = lives ?? (named && fleet.answering(named.name)) ?? meantFor ?? (await emptiest(fleet));
+  const cell = lives ?? (await takingPools(fleet, named ?? meantFor));
   const rows = await cell.call<Row>(name, args).catch(async (error: unknown) => {
     if (isUnavailable(error)) await fleet.tellPlace(poolId, cell);
     throw error;
@@ -217,13 +226,21 @@ async function createPool<Cell extends CallableCell>(
   return rows.map((row) => ({ ...row, cell: cell.name }));
 }
 
-async function emptiest<Cell extends CallableCell>(fleet: Fleet<Cell>): Promise<Cell> {
+/** The cell that is wanted, or the one with the fewest pools. Throws where it is away or takes no new pools. */
+async function takingPools<Cell extends CallableCell>(fleet: Fleet<Cell>, wanted?: Cell): Promise<Cell> {
   await fleet.lookAgain();
+  if (wanted !== undefined) fleet.answering(wanted.name);
   const open = [...fleet.here.values()].filter(({ is_draining }) => !is_draining);
-  const [best] = open.sort((a, b) => a.pools - b.pools || a.number - b.number);
-  if (best === undefined)
-    throw new HttpError('cell_unavailable', 'No cell takes new pools: each is away or draining.');
-  return fleet.named(best.name);
+  const [best] = open
+    .filter(({ name }) => wanted === undefined || name === wanted.name)
+    .sort((a, b) => a.pools - b.pools || a.number - b.number);
+  if (best !== undefined) return fleet.named(best.name);
+  throw new HttpError(
+    'cell_unavailable',
+    wanted === undefined
+      ? 'No cell takes new pools: each is away or draining.'
+      : `Cell ${wanted.name} takes no new pools: it is draining.`,
+  );
 }
 
 /** Cell by cell, in their order: the pool that a page begins after says which cell it was in. */

@@ -7,8 +7,9 @@ import type { Log } from '#core/ports.ts';
 import { createDatabase, REBUILD_TIMEOUT_MS } from '../db/database.ts';
 import { StackError } from '../failure.ts';
 import type { CellAddress } from './addresses.ts';
+import { cellAway } from './away.ts';
+import type { CellHere } from './directory.ts';
 import { mergePlaces, type PlaceRow } from './directory.ts';
-import type { CellHere } from './fleet.ts';
 import { type Move, movePool } from './move.ts';
 
 export interface OpenCell {
@@ -70,7 +71,10 @@ export function cellNamed(cells: readonly OpenCell[], name: string): OpenCell {
   throw new StackError(`unknown cell "${name}"`, `SLUICE_CELLS has ${names}`);
 }
 
-/** The number is the cell's for life, so all others have to say theirs first. */
+/**
+ * The number is the cell's for life, also after it has left the list: all others have to say first which numbers they ever heard
+ * of, and hear of this one.
+ */
 export async function addCell(cells: readonly OpenCell[], name: string, actor: string): Promise<CellHere> {
   const cell = cellNamed(cells, name);
   const states = await lookAtCells(cells);
@@ -81,10 +85,12 @@ export async function addCell(cells: readonly OpenCell[], name: string, actor: s
       'each cell has to say its number first; try again when it is back',
     );
   const known = states.find((one) => one.name === name)?.here;
-  const numbers = states.flatMap(({ here }) => (here === undefined || here.name === '' ? [] : here.number));
-  const number = known?.name === name ? known.number : numbers.length === 0 ? 0 : Math.max(...numbers) + 1;
+  const numbers = states.flatMap(({ here }) => Object.values(here?.numbers ?? {}));
+  const number = known?.name === name ? known.number : Math.max(-1, ...numbers) + 1;
   const [joined] = await cell.call<CellHere>('cell_join', { p_name: name, p_number: number, p_actor: actor });
   if (joined === undefined) throw new Error('cell_join gave no answer');
+  const news = { p_names: [name], p_numbers: [joined.number], p_pool_ids: [], p_cells: [], p_versions: [] };
+  await Promise.all(cells.map((other) => other !== cell && other.call('cell_learn', news)));
   return joined;
 }
 
@@ -199,4 +205,65 @@ async function drainPool(
     if (blameOf(error) !== 'refused' || !(error instanceof Error)) throw error;
     return { pool_id, why: error.message };
   }
+}
+
+/**
+ * The cell in which the operators stand: the one with the lowest number, wherever the list names it. A number is a cell's for life, so
+ * all programs find the same. Throws while a cell is away whose number no other cell knows, and where the database at the address is
+ * another cell.
+ */
+export async function operatorsCell<Cell extends OpenCell>(cells: readonly Cell[]): Promise<Cell> {
+  const [only] = cells;
+  if (only !== undefined && cells.length === 1) return only;
+  const states = await lookAtCells(cells);
+  const known = Object.assign({}, ...states.map(({ here }) => here?.numbers)) as Record<string, number>;
+  const numberOf = ({ name, here }: (typeof states)[number]) =>
+    here?.name === name ? here.number : known[name];
+  // One that has not joined gets a higher number than all others.
+  const members = states.filter(({ state }) => state !== 'not joined');
+  const unsure = members.filter((one) => numberOf(one) === undefined);
+  if (unsure.length > 0) throw cellAway(unsure.map(({ name }) => name));
+  const [lowest] = members.sort((a, b) => Number(numberOf(a)) - Number(numberOf(b)));
+  const found = cells.find(({ name }) => name === lowest?.name);
+  if (lowest === undefined || found === undefined)
+    throw new StackError(
+      'no database of SLUICE_CELLS is a cell yet',
+      'run `sluice cells add <name>` for each',
+    );
+  if (lowest.state === 'another cell')
+    throw new StackError(
+      `the database of cell ${lowest.name} is another cell`,
+      'compare SLUICE_CELLS with `sluice cells list`',
+    );
+  return found;
+}
+
+/** For programs that go on: it is looked for until it was found once. */
+export function findOperatorsCell<Cell extends OpenCell>(cells: readonly Cell[]): () => Promise<Cell> {
+  let found: Promise<Cell> | undefined;
+  return () => {
+    found ??= operatorsCell(cells).catch((error: unknown) => {
+      found = undefined;
+      throw error;
+    });
+    return found;
+  };
+}
+
+/** A row of public.cell_left. */
+export interface CellLeft {
+  readonly messages: number;
+  readonly dead_letters: number;
+  readonly deliveries: number;
+  readonly inbox_dead_letters: number;
+  /** 0 where the operators stand in another cell. */
+  readonly operators: number;
+}
+
+/** What the cell has beside its pools, which would be lost with it. */
+export async function leftIn(cells: readonly OpenCell[], name: string): Promise<CellLeft> {
+  const cell = cellNamed(cells, name);
+  const [left] = await cell.call<CellLeft>('cell_left', {});
+  if (left === undefined) throw new Error('cell_left gave no answer');
+  return (await operatorsCell(cells)) === cell ? left : { ...left, operators: 0 };
 }

@@ -7,7 +7,7 @@ import type { Fleet } from './fleet.ts';
 
 export type DatabasePorts = Pick<
   ClaimPorts,
-  'claimBatch' | 'cellOf' | 'getClaim' | 'releaseClaim' | 'releaseAsOperator'
+  'claimBatch' | 'cellOf' | 'onMissing' | 'getClaim' | 'releaseClaim' | 'releaseAsOperator'
 > &
   Pick<PoolPorts, 'poolStatus'>;
 
@@ -18,9 +18,9 @@ export function createDatabasePorts(fleet: Fleet<ServerCell>): DatabasePorts {
       async ({ call }) => (await call<ClaimRecord>(functionName, { p_claim_id: claimId, ...args }))[0],
     );
   return {
-    ...(!fleet.isOne && {
-      cellOf: (poolId: string, notIn?: string) => nameOf(fleet.cellOf(poolId, notIn)),
-    }),
+    ...(fleet.isOne
+      ? { onMissing: async (poolId: string) => void (await fleet.cellOf(poolId, fleet.only.name)) }
+      : { cellOf: (poolId: string, notIn?: string) => nameOf(fleet.cellOf(poolId, notIn)) }),
     claimBatch: async (requests, isAside, cell) => {
       const { aside, lane, wake } = fleet.isOne ? fleet.only : fleet.named(cell);
       const outcomes = await (isAside ? aside : lane).call<ClaimOutcome>('public.claim_batch', {

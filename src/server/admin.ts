@@ -27,7 +27,9 @@ export interface AdminPorts
   extends Omit<ConsolePorts, 'intakes' | 'wholeDb1'>,
     Pick<WebhookAdminPorts, 'secrets'> {
   readonly fleet: Fleet<CallableCell>;
-  /** Functions of schema audit of the first cell, in which the operators stand. */
+  /** Functions of schema public of the cell in which the operators stand. */
+  readonly operators: CallFunction;
+  /** Functions of its schema audit. */
   readonly audit: CallFunction;
 }
 
@@ -54,8 +56,7 @@ function userPorts({ fleet, db2, now }: AdminPorts): UserPorts {
 }
 
 /** The copy in DB2 is not waited for: a loop of the server writes it again. */
-function operatorPorts({ fleet, audit, db2, log }: AdminPorts): OperatorAdminPorts {
-  const { call: intake } = fleet.only;
+function operatorPorts({ operators: intake, audit, db2, log }: AdminPorts): OperatorAdminPorts {
   return {
     keys: createOperatorKeys({ intake, audit, newKey }),
     onChanged: () =>

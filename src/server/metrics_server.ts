@@ -6,6 +6,7 @@ import type { Log } from '#core/ports.ts';
 import { Router } from '#core/router.ts';
 import { createDatabase } from '../db/database.ts';
 import { cellsOf, type FleetOptions } from '../fleet/addresses.ts';
+import { findOperatorsCell } from '../fleet/operate.ts';
 import type { CollectedMetrics } from '../metrics.ts';
 import type { Member } from '../processes/member.ts';
 import { AddressLimits } from './address_limits.ts';
@@ -44,8 +45,8 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
     const db = open(url);
     return { name, end: () => db.end(), call: ((fn, args) => db.call(`public.${fn}`, args)) as CallFunction };
   });
-  // The operators stand in the first cell.
-  const [first] = cells as [(typeof cells)[number]];
+  const operatorsCell = findOperatorsCell(cells);
+  const callOperators: CallFunction = async (name, args) => (await operatorsCell()).call(name, args);
   const db2 = open(options.db2Url);
   const callLedger: CallFunction = (name, args) => db2.call(`public.${name}`, args);
   const endDatabases = () => Promise.all([...cells, db2].map((part) => part.end()));
@@ -70,7 +71,7 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
       ? undefined
       : new OperatorAuth(options.adminKey, Date.now, {
           wrongKeys: signIns,
-          known: new KnownOperators(options.adminKey, Date.now, first.call, log),
+          known: new KnownOperators(options.adminKey, Date.now, callOperators, log),
         });
   const page = metricsRoute(
     [

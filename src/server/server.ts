@@ -20,9 +20,11 @@ import { notFoundPage } from '../console/not_found.ts';
 import { PoolLive } from '../console/pool_live.ts';
 import { createDatabase } from '../db/database.ts';
 import { cellsOf, type FleetOptions } from '../fleet/addresses.ts';
+import { cellAway } from '../fleet/away.ts';
 import { openServerCell, type ServerCell } from '../fleet/cells.ts';
-import { cellAway, Fleet } from '../fleet/fleet.ts';
+import { Fleet } from '../fleet/fleet.ts';
 import { oneIntake } from '../fleet/one_intake.ts';
+import { findOperatorsCell } from '../fleet/operate.ts';
 import { createDatabasePorts } from '../fleet/ports.ts';
 import { openInbox } from '../inbox/door.ts';
 import { startAlerts } from '../issues/alerts.ts';
@@ -154,8 +156,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   };
 
   const callIntake = oneIntake(fleet);
-  // The operators stand in the first cell.
-  const { call: callFirst, rest: first } = fleet.only;
+  const operatorsCell = findOperatorsCell(fleet.cells);
+  const callOperators: CallFunction = async (name, args) => (await operatorsCell()).call(name, args);
   const callLedger: CallFunction = (name, args) => db2.call(`public.${name}`, args);
   const endedSessions = new EndedSessions(Date.now, callIntake, log, {
     tell: (session) => member?.tell('session_ended', session),
@@ -165,7 +167,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     proxy,
     wrongKeys: limits.signIns,
     endedSessions,
-    known: new KnownOperators(options.adminKey, Date.now, callFirst, log),
+    known: new KnownOperators(options.adminKey, Date.now, callOperators, log),
   });
   const ports = withRefunds(createDatabasePorts(fleet), callLedger, log);
   const tokens = options.ticketSecrets && new TicketTokens(options.ticketSecrets, nodeHmac);
@@ -221,7 +223,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     webhook,
     secrets,
     calls: (name, args) => db2.call(`calls.${name}`, args),
-    audit: (name, args) => first.call(`audit.${name}`, args),
+    operators: callOperators,
+    audit: async (name, args) => (await operatorsCell()).rest.call(`audit.${name}`, args),
     now: Date.now,
     ...(calls.pingRedis && { pingRedis: calls.pingRedis }),
     maxExports: shareOf(MAX_EXPORTS, part),
@@ -293,10 +296,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   ];
   const startChores = (): Loop[] => [
     startSampling(openSampler({ fleet, callIntake, callLedger, sampleClock, log }, publish)),
-    startOperatorCopy(callFirst, callLedger, log),
+    startOperatorCopy(callOperators, callLedger, log),
     startIssueWatch({ databases, db2: callLedger, webhook, secrets, log }),
     ...(options.alerts
-      ? [startAlerts(options.alerts, { databases, callFirst, consoleUrl: publicUrl, log })]
+      ? [startAlerts(options.alerts, { databases, callFirst: fleet.only.call, consoleUrl: publicUrl, log })]
       : []),
   ];
   const loops = doesChores(part) ? startChores() : [];

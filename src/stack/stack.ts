@@ -174,7 +174,7 @@ async function startSides(gateways: Record<SideName, Gateway>, start: Start): Pr
   start.options.signal?.throwIfAborted();
   const urls = { db1: db1.url, db2: db2.url };
   await refuseEdited(urls, 'embedded', start.options.projectRoot);
-  await refuseUnfinishedImport(urls);
+  await refuseUnfinishedImport([db1.url], db2.url);
   return allOrError([startSide('db1', db1, gateways.db1, start), startSide('db2', db2, gateways.db2, start)]);
 }
 

@@ -304,3 +304,13 @@ export async function lastImport(client: pg.Client): Promise<string | undefined>
   );
   return rows[0]?.subject;
 }
+
+/** Whether the database is a cell of a fleet. */
+export async function isCell(client: pg.Client): Promise<boolean> {
+  const [home] = await findHomes(client, [{ name: 'cells', homes: ['intake.cells'] }]);
+  if (home === undefined) return false;
+  const { rows } = await client.query(
+    `select exists (select from ${home.path} c where c.is_here) as "isCell"`,
+  );
+  return rows[0].isCell;
+}

@@ -44,6 +44,7 @@ export const FUNCTIONS: Record<Side, Record<string, string[]>> = {
       'cell_here',
       'cell_join',
       'cell_learn',
+      'cell_left',
       'pool_pack',
       'pool_parcels',
       'pool_receive',

@@ -17,7 +17,7 @@ export const unasked: CallFunction = () => Promise.reject(new Error('not asked')
 export function portsOf(db1: CallFunction, db2: CallFunction, webhook = db2, calls = db2, audit = db1) {
   const secrets = { faultOf: async () => undefined };
   const fleet = new Fleet([{ name: 'main', watch: db1, call: db1 }], memoryLog());
-  const databases = { fleet, db1, db2, webhook, calls, audit };
+  const databases = { fleet, db1, db2, webhook, calls, audit, operators: db1 };
   return { ...databases, secrets, live: new LiveView(), now: Date.now, log: memoryLog() };
 }
 

@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import type { CellAddress } from '../../src/fleet/addresses.ts';
 import { movePool } from '../../src/fleet/move.ts';
 import { ADMIN_KEY, ask, assertRefusal, bearer, claim, startTestServer } from '../server/support.ts';
+import { startDatabases } from '../support/databases.ts';
 import { caller, furnishPool, query, startFleet, type TestFleet } from './support.ts';
 
 const OPERATOR = bearer(ADMIN_KEY);
@@ -129,6 +131,64 @@ test('a cell that is down costs its own pools only, and nothing is lost when it 
     );
 });
 
+test('a lost cell that was taken out of the list costs its own pools and claims, which are there, but do not answer', async (t) => {
+  const fleet = await startFleet(t);
+  const third = await startDatabases({ db2: false });
+  t.after(() => third.stop());
+  await query(third.db1.url, `select public.cell_join('c', 2, 'test')`);
+  const c = { name: 'c', url: third.db1.url };
+  const [a] = fleet.cells as [CellAddress];
+  const url = await startDoor(t, fleet, [...fleet.cells, c]);
+  for (const cell of ['a', 'b']) await create(url, { pool_id: `in_${cell}`, cell });
+  const lost = await claim(url, 'in_b', { user_id: 'ann' });
+  const { claim_id: kept } = (await claim(url, 'in_a', { user_id: 'ann' })).json;
+  await fleet.b.stop('immediate');
+
+  for (const [left, cells] of [
+    ['two', [a, c]],
+    ['one', [a]],
+    ['DB1_URL', undefined],
+  ] as const) {
+    const server = await startTestServer(
+      { db1: fleet.a, db2: fleet.db2 },
+      cells ? { cells: [...cells] } : {},
+    );
+    t.after(() => server.stop());
+    const status = async (path: string, how = {}) =>
+      (await ask(`${server.url}${path}`, { headers: OPERATOR, ...how })).status;
+    assert.equal((await claim(server.url, 'in_b', { user_id: 'ann' })).status, 503, left);
+    const post = { method: 'POST', body: { is_active: true } };
+    const seen = [
+      await status('/v1/pools/in_b'),
+      await status('/admin/pools/in_b', post),
+      await status(`/v1/claims/${lost.json.claim_id}`),
+      await status(`/v1/claims/${lost.json.claim_id}`, { method: 'DELETE' }),
+      await status(`/v1/claims/${kept}`),
+      await status('/v1/claims/00000000-0000-7000-8000-000000000000'),
+      await status('/v1/pools/nowhere'),
+      (await claim(server.url, 'nowhere', { user_id: 'ann' })).status,
+      (await claim(server.url, 'in_a', { user_id: `of ${left}` })).status,
+    ];
+    assert.deepEqual(seen, [503, 503, 503, 503, 200, 404, 404, 404, 201], left);
+  }
+});
+
+test('a pool that has moved is opened and described at once, by a door that knew it where it was', async (t) => {
+  const fleet = await startFleet(t);
+  for (const pool of ['opened', 'described']) await furnishPool(fleet.a.url, pool);
+  const url = await startDoor(t, fleet);
+  const [source, target] = [caller(t, fleet.a.url), caller(t, fleet.b.url)];
+  for (const poolId of ['opened', 'described'])
+    await movePool({ poolId, source, target, to: 'b', actor: 'test', reason: null });
+  const post = (path: string, body: object) =>
+    ask(`${url}/admin/pools/${path}`, { method: 'POST', headers: OPERATOR, body });
+  const opened = await post('opened', { is_active: true });
+  assert.deepEqual([opened.status, opened.json.cell], [200, 'b'], opened.text);
+  const described = await post('described/details', { title: 'night' });
+  assert.deepEqual([described.status, described.json.title], [200, 'night'], described.text);
+  assertRefusal(await post('nowhere', { is_active: true }), 404, 'unknown_pool');
+});
+
 test('a pool whose cell is lost while it is made is not made a second time elsewhere', async (t) => {
   const fleet = await startFleet(t);
   const url = await startDoor(t, fleet);
@@ -138,7 +198,7 @@ test('a pool whose cell is lost while it is made is not made a second time elsew
   const holder = new pg.Client({ connectionString: fleet.b.url });
   holder.on('error', () => undefined);
   await holder.connect();
-  await holder.query('begin; lock table public.engine_config');
+  await holder.query('begin; lock table public.engine_config in exclusive mode');
   const lost = create(url, { pool_id: 'unknown', cell: 'b' });
   await eventually(async () => {
     const { rowCount } = await holder.query(`select from pg_locks where not granted`);

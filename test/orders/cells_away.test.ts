@@ -123,3 +123,20 @@ test('a payment of a pool that moves waits, and is settled in the cell that the 
   assert.equal((await outboxOf(db2.url, late))?.decision, 'funds');
   assert.deepEqual([await decisionsOf(a.url), await decisionsOf(b.url)], [{}, { [late]: 'funds' }]);
 });
+
+test('no money goes back for an order of a lost cell that was taken out of the list', async (t) => {
+  const { a, b, db2, cells } = await startShop(t);
+  const paid = await pay(db2.url, await order(b.url, 'in_b'));
+  const [left] = cells;
+  assert(left);
+  // The cells tell each other which pools they have.
+  await carry(cells, db2.url);
+  assert.equal((await outboxOf(db2.url, paid))?.decision, 'funds');
+  const late = await pay(db2.url, await order(b.url, 'in_b'));
+  const nowhere = await pay(db2.url, '00000000-0000-7000-8000-000000000000');
+  await b.stop('immediate');
+  await carry([left], db2.url, 0);
+  assert.deepEqual(await outboxOf(db2.url, late), { state: 'due', attempts: 0, decision: null });
+  assert.equal((await outboxOf(db2.url, nowhere))?.decision, 'refund');
+  assert.equal((await decisionsOf(a.url))[late], undefined);
+});

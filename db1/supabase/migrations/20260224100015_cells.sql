@@ -159,16 +159,30 @@ end
 $$;
 
 -- Promise: what this database is: its name ('' where it belongs to no fleet) and number, whether it takes new pools, how many
--- pools and slots it has, and how many pools wait here for another cell. Second call: the same. Locks: none.
+-- pools and slots it has, how many pools wait here for another cell, and the number of each cell that it ever heard of, by its
+-- name, its own among them. Second call: the same. Locks: none.
 create function public.cell_here()
-returns table (name text, number int, is_draining boolean, pools bigint, slots bigint, moving bigint)
+returns table (name text, number int, is_draining boolean, pools bigint, slots bigint, moving bigint, numbers jsonb)
 language sql stable security definer set search_path = '' as $$
   select coalesce(c.name, ''), coalesce(c.number, 0), coalesce(c.is_draining, false),
     (select count(*) from public.engine_config e full join intake.pool_totals t on t.pool_id = e.pool_id),
     (select coalesce(sum(t.slots), 0)::bigint from intake.pool_totals t),
-    (select count(*) from intake.pool_places p where p.moving_to is not null)
+    (select count(*) from intake.pool_places p where p.moving_to is not null),
+    (select coalesce(jsonb_object_agg(k.name, k.number), '{}') from intake.cells k)
   from (select) one
   left join intake.cells c on c.is_here;
+$$;
+
+-- Promise: what this cell has beside its pools, which would be lost with it: messages and dead letters of claims, deliveries in the
+-- inbox and its dead letters, and people with a key. Counted, however long that takes. Second call: the same. Locks: none.
+create function public.cell_left()
+returns table (messages bigint, dead_letters bigint, deliveries bigint, inbox_dead_letters bigint, operators bigint)
+language plpgsql stable security definer set search_path = '' as $$
+begin
+  return query select (select count(*) from pgmq.q_intake_queue), (select count(*) from pgmq.q_intake_dlq),
+    (select count(*) from pgmq.q_event_inbox), (select count(*) from pgmq.q_event_inbox_dlq),
+    (select count(*) from audit.operators o where o.revoked_at is null);
+end
 $$;
 
 -- Promise: three hexadecimal digits that the ids of the pool's claims carry, so that an id leads to its pool and by that to its
@@ -210,8 +224,8 @@ end
 $$;
 
 -- Promise: this cell keeps a copy of where these pools of other cells live, and of those cells, where that is newer than what it
--- knew. Its own pools, and those that it packed, stay as they are. Returns how many rows changed. Second call: 0.
--- Locks: the rows, in the order of their names; none where nothing is new.
+-- knew: of a cell that was made anew under its old name, the higher number. Its own pools, and those that it packed, stay as they
+-- are. Returns how many places changed. Second call: 0. Locks: the rows, in the order of their names; none where nothing is new.
 create function public.cell_learn(p_pool_ids text[], p_cells text[], p_versions bigint[], p_names text[], p_numbers int[])
 returns int
 language plpgsql security definer set search_path = '' as $$
@@ -220,8 +234,10 @@ declare
   v_learnt int;
 begin
   insert into intake.cells as c (name, number)
-  select n.name, n.number from unnest(p_names, p_numbers) n (name, number) where n.name <> v_here order by n.name
-  on conflict do nothing;
+  select min(n.name), n.number from unnest(p_names, p_numbers) n (name, number)
+  where n.name <> v_here and not exists (select from intake.cells k where k.number = n.number)
+  group by n.number order by 1
+  on conflict (name) do update set number = excluded.number where c.number < excluded.number;
   insert into intake.pool_places as p (pool_id, cell, version)
   select n.pool_id, n.cell, n.version
   from unnest(p_pool_ids, p_cells, p_versions) n (pool_id, cell, version)

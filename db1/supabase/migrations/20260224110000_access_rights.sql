@@ -116,6 +116,7 @@ grant execute on function public.cell_drain(text, text) to service_role;
 grant execute on function public.cell_here() to service_role;
 grant execute on function public.cell_directory(text[]) to service_role;
 grant execute on function public.cell_learn(text[], text[], bigint[], text[], int[]) to service_role;
+grant execute on function public.cell_left() to service_role;
 grant execute on function public.pool_pack(text, text, text, text) to service_role;
 grant execute on function public.pool_parcels(text, bigint, int, int) to service_role;
 grant execute on function public.pool_receive(text, bigint, int[], text[], text[]) to service_role;

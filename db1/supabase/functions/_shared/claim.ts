@@ -131,6 +131,8 @@ export interface ClaimPorts extends OwnerPorts {
    * If this method is left out, all pools live in one cell.
    */
   cellOf?(poolId: string, notIn?: string): string | undefined | Promise<string | undefined>;
+  /** Where all pools live in one cell, and it has no such pool. Throws if the pool is known to live in a cell that has left. */
+  onMissing?(poolId: string): Promise<void>;
   /** Releases as this user, or with the secret of an unverified claim. A second call returns the same record. */
   releaseClaim(claimId: string, userId: string, secretHash: string | null): Promise<ClaimRecord | undefined>;
   /** Releases any user's claim, with an audit row under this name. A second call returns the same record and adds no row. */
@@ -227,7 +229,10 @@ export class ClaimRoutes {
     if (outcome === 'same' && FREED_STATES.has(state ?? '')) return refuse('claim_ended', request.requestId);
     if (outcome !== 'claimed' && outcome !== 'same') {
       if (outcome === 'busy') throw new HttpError('busy');
-      if (outcome === 'unknown_pool') this.#missingPools.add(poolId);
+      if (outcome === 'unknown_pool') {
+        await this.#ports.onMissing?.(poolId);
+        this.#missingPools.add(poolId);
+      }
       return refuse(outcome, request.requestId);
     }
     const status = outcome === 'claimed' ? 201 : 200;

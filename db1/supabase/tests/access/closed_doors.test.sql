@@ -1,6 +1,6 @@
 -- What anon and authenticated meet when they try anyway.
 begin;
-select plan(248);
+select plan(252);
 
 insert into public.inventory_slots (pool_id) values ('doors');
 
@@ -62,6 +62,7 @@ cross join (values
   ('select name from public.cell_here()'),
   ('select pool_id from public.cell_directory()'),
   ('select public.cell_learn(''{}'', ''{}'', ''{}'', ''{}'', ''{}'')'),
+  ('select messages from public.cell_left()'),
   ('select version from public.pool_pack(''doors'', ''b'', ''eve'')'),
   ('select seq from public.pool_parcels(''doors'', 2, 0, 1)'),
   ('select public.pool_receive(''doors'', 2, ''{}'', ''{}'', ''{}'')'),
