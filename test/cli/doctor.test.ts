@@ -312,6 +312,7 @@ describe('what the doctor thinks', () => {
       'warn cron job expire_holds',
       'warn cron job reap_orphaned_slots',
       'ok cron job retention',
+      'warn cron job drain_queue_answer',
       'warn cron job drain_queue_trigger',
       'warn cron job metrics_snapshot',
       'warn cron job rebuild_lost_pools',

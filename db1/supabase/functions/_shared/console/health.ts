@@ -58,6 +58,7 @@ const EVERY_MINUTE = /^(\*\/[1-5]|\*) \* \* \* \*$/;
 const LATE_MS = 10 * 60 * 1_000;
 /** Our jobs, and what it means when one does not run. */
 export const JOBS: Readonly<Record<string, string>> = {
+  drain_queue_answer: 'a bridge worker that refuses its calls is not noticed',
   drain_queue_trigger: 'the bridge worker among the Edge Functions is not called',
   expire_holds: 'holds do not end',
   metrics_snapshot: 'engine_metrics stands still',
@@ -266,7 +267,8 @@ function jobCheck(job: Job, now: number): HealthCheck {
     return EVERY_MINUTE.test(job.schedule)
       ? check('warn', 'has not run yet')
       : check('ok', `has not run yet; its time is ${job.schedule}`);
-  if (last_status === 'failed') return check('warn', 'its last run failed');
+  if (last_status === 'failed')
+    return check('warn', `its last run failed: ${job.last_message ?? 'no reason is known'}`);
   const agoMs = now - last_start_ms;
   if (EVERY_MINUTE.test(job.schedule) && agoMs > LATE_MS)
     return check('warn', `last ran ${Math.round(agoMs / 60_000)} min ago`);
