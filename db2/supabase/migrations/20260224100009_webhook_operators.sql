@@ -403,6 +403,7 @@ do $$
 begin
   if pg_catalog.to_regnamespace('cron') is not null then
     perform cron.schedule('webhook_work', '* * * * *', 'call webhook.work()');
+    perform cron.schedule('webhook_hung', '* * * * *', 'select webhook.cancel_hung()');
   end if;
 end
 $$;
