@@ -76,8 +76,31 @@ language sql stable security definer set search_path = '' as $$
   where t.claim_id = p_claim_id;
 $$;
 
--- Promise: what a doctor asks of this database: version, clock, who of ours is connected, and which handlers are disabled. Second call: the same.
+-- Promise: the cron jobs of this database with the last run of each; none where pg_cron is not. Second call: the same.
 -- Locks: none.
+create function webhook.cron_jobs() returns jsonb
+language plpgsql stable set search_path = '' as $$
+begin
+  if pg_catalog.to_regclass('cron.job') is null then
+    return '[]';
+  end if;
+  return (
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'name', coalesce(j.jobname, j.jobid::text), 'schedule', j.schedule, 'is_active', j.active,
+      'last_status', r.status, 'last_start_ms', round(extract(epoch from r.start_time) * 1000),
+      'last_message', r.return_message
+    ) order by j.jobname), '[]')
+    from cron.job j
+    left join lateral (
+      select d.status, d.start_time, d.return_message
+      from cron.job_run_details d where d.jobid = j.jobid order by d.runid desc limit 1
+    ) r on true
+  );
+end
+$$;
+
+-- Promise: what a doctor asks of this database: version, clock, the cron jobs, who of ours is connected, and which handlers are
+-- disabled. Second call: the same. Locks: none.
 create function public.ledger_health() returns jsonb
 language sql stable security definer set search_path = '' as $$
   select jsonb_build_object(
@@ -88,6 +111,7 @@ language sql stable security definer set search_path = '' as $$
         where s.application_name like 'sluice-%' and s.datname = current_database() group by 1
       ) a
     ),
+    'jobs', webhook.cron_jobs(),
     'handler_faults', (select coalesce(jsonb_object_agg(f.name, f.fault), '{}') from webhook.handler_faults f)
   );
 $$;

@@ -41,6 +41,8 @@ interface Job {
 }
 
 interface LedgerVitals extends Vitals {
+  /** None where it has no pg_cron. */
+  readonly jobs?: readonly Job[];
   /** By the name of the handler: why it is disabled. */
   readonly handler_faults?: Readonly<Record<string, string>>;
 }
@@ -57,17 +59,27 @@ const EVERY_MINUTE = /^(\*\/[1-5]|\*) \* \* \* \*$/;
 /** A job of every few minutes that has not run for so long does not run. */
 const LATE_MS = 10 * 60 * 1_000;
 /** Our jobs, and what it means when one does not run. */
-export const JOBS: Readonly<Record<string, string>> = {
-  drain_queue_answer: 'a bridge worker that refuses its calls is not noticed',
-  drain_queue_trigger: 'the bridge worker among the Edge Functions is not called',
-  expire_holds: 'holds do not end',
-  metrics_snapshot: 'engine_metrics stands still',
-  rebuild_lost_pools: 'after a crash a pool stays empty until it is asked for',
-  reap_orphaned_slots: 'reserved slots without a claim stay off sale',
-  retention: 'what is to be kept for a while is kept for ever',
-};
+export const JOBS = {
+  DB1: {
+    drain_queue_answer: 'a bridge worker that refuses its calls is not noticed',
+    drain_queue_trigger: 'the bridge worker among the Edge Functions is not called',
+    expire_holds: 'holds do not end',
+    metrics_snapshot: 'engine_metrics stands still',
+    rebuild_lost_pools: 'after a crash a pool stays empty until it is asked for',
+    reap_orphaned_slots: 'reserved slots without a claim stay off sale',
+    retention: 'what is to be kept for a while is kept for ever',
+    seal_audit: 'the audit log is not sealed without a worker',
+  },
+  DB2: {
+    retention: 'what is to be kept for a while is kept for ever',
+    seal_audit: 'the audit log is not sealed without a worker',
+    webhook_hung: 'a handler that hangs keeps up all events',
+    webhook_work: 'queued events wait for a worker',
+  },
+} as const satisfies Readonly<Record<string, Readonly<Record<string, string>>>>;
 /** A worker carries a delivery within a second; one that waits for longer waits for DB2. */
 const INBOX_WARN_SEC = 60;
+const WEBHOOK_WORKER = 'sluice-webhook-worker';
 const EXTENSIONS = ['pgmq', 'pg_cron', 'pg_net'];
 
 export function healthCheckRoutes(ports: HealthCheckPorts): Route[] {
@@ -107,12 +119,13 @@ export async function checkHealth(ports: HealthCheckPorts): Promise<HealthCheck[
         ...intake.inbox,
         schedulerCheck(vitals),
         ...EXTENSIONS.map((name) => extensionCheck(name, vitals)),
-        ...vitals.jobs.map((job) => jobCheck(job, ports.now())),
-        ...missingJobs(vitals),
+        ...jobChecks('DB1', vitals.jobs, ports.now()),
       ]),
     ),
   ];
-  return [...intakes.map(({ check }) => check), db2.check, redis, ...workers, ...ofLedger, ...others];
+  const jobsOfLedger = db2.vitals === undefined ? [] : ledgerJobChecks(db2.vitals, ports.now());
+  const databases = [...intakes.map(({ check }) => check), db2.check];
+  return [...databases, redis, ...workers, ...ofLedger, ...others, ...jobsOfLedger];
 }
 
 /** What is inside an intake that answers; its checks name the cell where there are several. */
@@ -184,7 +197,7 @@ function bridgeWorkerCheck({ connections }: Vitals): HealthCheck {
 }
 
 function webhookWorkerCheck({ connections }: Vitals): HealthCheck {
-  return crewCheck('Webhook workers', connections['sluice-webhook-worker'] ?? 0);
+  return crewCheck('Webhook workers', connections[WEBHOOK_WORKER] ?? 0);
 }
 
 function handlerChecks({ handler_faults = {} }: LedgerVitals): HealthCheck[] {
@@ -239,20 +252,30 @@ function extensionCheck(name: string, { extensions, is_stand_in }: IntakeVitals)
   return { kind: 'extension', name, status: 'ok', summary, detail: { version: version ?? null } };
 }
 
-function missingJobs({ jobs }: IntakeVitals): HealthCheck[] {
-  const scheduled = new Set(jobs.map(({ name }) => name));
-  return Object.entries(JOBS)
-    .filter(([name]) => !scheduled.has(name))
-    .map(([name, meaning]) => ({
-      kind: 'job',
-      name,
-      status: 'warn',
-      summary: `not scheduled: ${meaning}`,
-      detail: { is_active: false, last_start_ms: null },
-    }));
+/** Where the ledger has no pg_cron, its workers do without. */
+function ledgerJobChecks({ jobs = [], connections }: LedgerVitals, now: number): HealthCheck[] {
+  if (jobs.length === 0 && connections[WEBHOOK_WORKER] !== undefined) return [];
+  return jobChecks('DB2', jobs, now).map((check) => ({ ...check, name: `${check.name} (DB2)` }));
 }
 
-function jobCheck(job: Job, now: number): HealthCheck {
+/** Those that are scheduled, and those that should be. */
+function jobChecks(database: keyof typeof JOBS, jobs: readonly Job[], now: number): HealthCheck[] {
+  const scheduled = new Set(jobs.map(({ name }) => name));
+  const missing = Object.entries(JOBS[database]).filter(([name]) => !scheduled.has(name));
+  const checks: HealthCheck[] = [
+    ...jobs.map((job) => jobCheck(job, JOBS[database], now)),
+    ...missing.map(([name, meaning]) => ({
+      kind: 'job' as const,
+      name,
+      status: 'warn' as const,
+      summary: `not scheduled: ${meaning}`,
+      detail: { is_active: false, last_start_ms: null },
+    })),
+  ];
+  return checks.map((check) => ({ ...check, detail: { ...check.detail, database } }));
+}
+
+function jobCheck(job: Job, meanings: Readonly<Record<string, string>>, now: number): HealthCheck {
   const { name, last_status, last_start_ms } = job;
   const check = (status: HealthCheck['status'], summary: string): HealthCheck => ({
     kind: 'job',
@@ -261,7 +284,7 @@ function jobCheck(job: Job, now: number): HealthCheck {
     summary,
     detail: { ...job },
   });
-  if (!job.is_active) return check('warn', `switched off: ${JOBS[name] ?? 'it does not run'}`);
+  if (!job.is_active) return check('warn', `switched off: ${meanings[name] ?? 'it does not run'}`);
   if (last_start_ms === null)
     // A new database has not seen the hour of its daily jobs.
     return EVERY_MINUTE.test(job.schedule)
