@@ -52,6 +52,16 @@ for (const withCron of [true, false])
         assert.deepEqual(await scheduled(), JOBS_OF_DB2);
       });
 
+      test('counts a job that ran as a worker, so that nobody is told of none', async () => {
+        await session.client.query(
+          `insert into cron.job_run_details (jobid, runid, status, start_time)
+           select jobid, 1000000, 'succeeded', now() from cron.job where jobname = 'webhook_work'`,
+        );
+        assert.equal(await session.value(`select (public.ledger_sample() ->> 'webhook_workers')::int`), 1);
+        const crew = (await examine(session)).find(({ kind }) => kind === 'workers');
+        assert.deepEqual([crew?.status, crew?.summary], ['ok', 'none; pg_cron does the work']);
+      });
+
       test('tells of a job that is missing', async () => {
         const job = async (name: string) =>
           (await examine(session)).find((check) => check.name === `${name} (DB2)`);

@@ -111,6 +111,17 @@ begin
 end
 $$;
 
+-- Promise: true when the Edge Function bridge-worker has answered a request of the last minutes with a 2xx: it does the bridge workers'
+-- work. Second call: the same. Locks: none.
+create function intake.is_drained() returns boolean
+language sql stable set search_path = '' as $$
+  select exists (
+    select from intake.drain_requests r
+    join net._http_response a on a.id = r.request_id and a.created >= r.asked_at
+    where a.created > now() - interval '3 minutes' and a.status_code between 200 and 299
+  );
+$$;
+
 select cron.schedule('metrics_snapshot', '* * * * *', 'select public.snapshot_engine_metrics()');
 select cron.schedule('reap_orphaned_slots', '*/2 * * * *', 'select public.reap_orphaned_slots()');
 -- A procedure that works until nothing is left commits after each part. The stand-in of pg_cron runs commands inside a

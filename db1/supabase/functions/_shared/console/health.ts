@@ -29,6 +29,8 @@ interface Vitals {
   readonly now_ms: number;
   /** By application_name. */
   readonly connections: Readonly<Record<string, number>>;
+  /** Without a worker: the Edge Function, or pg_cron, has done its work in the last minutes. */
+  readonly is_served?: boolean;
 }
 
 interface Job {
@@ -182,22 +184,31 @@ function connectionsText(count: number): string {
 }
 
 /** Workers announce themselves by the name of their connections, in the database that they take work from. */
-function crewCheck(name: string, workers: number): HealthCheck {
+function crewCheck(
+  name: string,
+  application: string,
+  { connections, is_served = false }: Vitals,
+  standIn: string,
+): HealthCheck {
+  const workers = connections[application] ?? 0;
+  const none = is_served
+    ? `none; ${standIn} does the work`
+    : 'none is connected; start one with "sluice work"';
   return {
     kind: 'workers',
     name,
-    status: workers > 0 ? 'ok' : 'warn',
-    summary: workers > 0 ? connectionsText(workers) : 'none is connected; start one with "sluice work"',
+    status: workers > 0 || is_served ? 'ok' : 'warn',
+    summary: workers > 0 ? connectionsText(workers) : none,
     detail: { connections: workers },
   };
 }
 
-function bridgeWorkerCheck({ connections }: Vitals): HealthCheck {
-  return crewCheck('Bridge workers', connections['sluice-worker'] ?? 0);
+function bridgeWorkerCheck(vitals: Vitals): HealthCheck {
+  return crewCheck('Bridge workers', 'sluice-worker', vitals, 'the Edge Function bridge-worker');
 }
 
-function webhookWorkerCheck({ connections }: Vitals): HealthCheck {
-  return crewCheck('Webhook workers', connections[WEBHOOK_WORKER] ?? 0);
+function webhookWorkerCheck(vitals: Vitals): HealthCheck {
+  return crewCheck('Webhook workers', WEBHOOK_WORKER, vitals, 'pg_cron');
 }
 
 function handlerChecks({ handler_faults = {} }: LedgerVitals): HealthCheck[] {
