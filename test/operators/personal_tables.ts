@@ -52,7 +52,6 @@ export const WITHOUT_USERS: Readonly<Record<Side, Readonly<Record<string, string
     'cron.job_run_details': OF_CRON,
     'intake.cells': NO_USER,
     'intake.copied_doors': NO_USER,
-    'intake.drain_requests': OUR_WORKER,
     'intake.ended_sessions': OF_OPERATORS,
     'intake.free_counts': COUNTS,
     'intake.held_counts': COUNTS,
