@@ -234,17 +234,17 @@ export function judgeHealth(checks: readonly HealthCheck[]): Finding[] {
     if (kind === 'database' && status === 'ok')
       return ok(`${name}: clock`, `${detail.clock_skew_ms} ms from ours, which is nothing`);
     const check = kind === 'database' ? `${name}: clock` : kind === 'job' ? `cron job ${name}` : name;
-    if (kind === 'job' && detail.is_active === false) return warn(check, summary, cureOfJob(name, detail));
+    if (kind === 'job' && detail.is_active === false) return warn(check, summary, cureOfJob(detail));
     if (status === 'off') return skip(check, summary);
     if (status === 'down') return fail(check, summary, CURES[kind]);
     return status === 'warn' ? warn(check, summary, CURES[kind]) : ok(check, summary);
   });
 }
 
-function cureOfJob(name: string, { schedule }: HealthCheck['detail']): string {
+function cureOfJob({ schedule, name, database }: HealthCheck['detail']): string {
   return schedule === undefined
-    ? 'schedule it on DB1 as the migration intake_engine_cron does'
-    : `on DB1: select cron.alter_job(jobid, active => true) from cron.job where jobname = '${name}'`;
+    ? `schedule it on ${database} as its migrations do (cron.schedule)`
+    : `on ${database}: select cron.alter_job(jobid, active => true) from cron.job where jobname = '${name}'`;
 }
 
 export function judgeQueue({ queue_depth, oldest_msg_sec, dlq_depth }: IntakeLook): Finding[] {

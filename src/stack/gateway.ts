@@ -54,11 +54,6 @@ const HOP_BY_HOP = [
   'expect',
 ];
 
-// As the gateway of `supabase start` answers for functions (Kong's plugin cors with its defaults): any page may ask, without
-// cookies. PostgREST has its own.
-const ANY_ORIGIN = { 'access-control-allow-origin': '*' };
-const PREFLIGHT_METHODS = 'GET,HEAD,PUT,PATCH,POST,DELETE,OPTIONS,TRACE,CONNECT';
-
 type Target = { port: number; path: string; isRest: boolean };
 
 const REFUSALS = {
@@ -118,33 +113,9 @@ export function portTaken(port: number, name: string, variable: string): StackEr
 }
 
 function route(req: IncomingMessage, res: ServerResponse, upstreams: Upstreams, agent: Agent): void {
-  if (isUnder(req.url ?? '/', FUNCTIONS_PREFIX) && req.headers.origin !== undefined) {
-    if (isPreflight(req)) {
-      answerPreflight(req, res);
-      return;
-    }
-    // writeHead() keeps what was set before, unless the function says something else.
-    for (const [name, value] of Object.entries(ANY_ORIGIN)) res.setHeader(name, value);
-  }
   const target = findTarget(req, upstreams);
   if (typeof target === 'string') refuse(res, target);
   else forward(req, res, target, agent);
-}
-
-/** A browser asks before it sends a page's request to another origin. */
-function isPreflight({ method, headers }: IncomingMessage): boolean {
-  return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
-}
-
-function answerPreflight({ headers }: IncomingMessage, res: ServerResponse): void {
-  const wanted = headers['access-control-request-headers'];
-  res.writeHead(200, {
-    ...ANY_ORIGIN,
-    'access-control-allow-methods': PREFLIGHT_METHODS,
-    ...(wanted !== undefined && { 'access-control-allow-headers': wanted }),
-    'content-length': 0,
-  });
-  res.end();
 }
 
 function findTarget(req: IncomingMessage, { restPort, functionPorts }: Upstreams): Target | Refusal {

@@ -185,6 +185,7 @@ export const LEFT_BEHIND: Readonly<Record<SideName, Readonly<Record<string, stri
     'intake.pool_allowances': 'the throttle of the current second',
     'intake.copied_doors': 'a copy of what DB2 has: a server makes it anew within seconds',
     'intake.doors_copied': 'as copied_doors',
+    'intake.drain_requests': 'the requests of the last hour, which pg_net sent from here',
     ...LEFT_IN_BOTH,
     'public.engine_metrics': 'a history of 30 days for charts; it begins anew',
     'public.engine_metrics_id_seq': 'as engine_metrics',

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
@@ -306,27 +306,34 @@ describe('what the doctor thinks', () => {
       job('retention', '17 * * * *'),
     ];
     const answer = (name: string) => Promise.resolve([{ [name]: { ...vitals, jobs } } as never]);
-    const health = await checkHealth({ intakes: [{ call: answer }], db2: answer, now: () => 0 });
+    const health = await checkHealth({
+      intakes: [{ call: answer }],
+      db2: () => Promise.reject(new Error('away')),
+      now: () => 0,
+    });
     const found = judgeHealth(health.filter(({ kind }) => kind === 'job'));
     assert.deepEqual(shortly(found), [
       'warn cron job expire_holds',
       'warn cron job reap_orphaned_slots',
       'ok cron job retention',
+      'warn cron job drain_queue_answer',
       'warn cron job drain_queue_trigger',
       'warn cron job metrics_snapshot',
       'warn cron job rebuild_lost_pools',
+      'warn cron job seal_audit',
     ]);
     assert.match(found.at(-1)?.found ?? '', /^not scheduled/);
   });
 
   it('of jobs by a list that is the one of the migrations', () => {
-    const migrations = ['20260224100002_intake_engine_cron', '20260224100020_retention'].map((name) =>
-      readFileSync(join(PROJECT, `db1/supabase/migrations/${name}.sql`), 'utf8'),
-    );
-    const scheduled = [...migrations.join('\n').matchAll(/cron\.schedule\(\s*'(\w+)'/g)].map(
-      ([, name]) => name,
-    );
-    assert.deepEqual(Object.keys(JOBS).sort(), scheduled.sort());
+    for (const database of ['DB1', 'DB2'] as const) {
+      const folder = join(PROJECT, database.toLowerCase(), 'supabase/migrations');
+      const migrations = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'));
+      const scheduled = [...migrations.join('\n').matchAll(/cron\.schedule\(\s*'(\w+)'/g)].map(
+        ([, name]) => name,
+      );
+      assert.deepEqual(Object.keys(JOBS[database]).sort(), scheduled.sort());
+    }
   });
 
   it('of secrets that are not set, too short or not on the list', () => {

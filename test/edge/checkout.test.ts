@@ -104,6 +104,34 @@ describe('the checkout of the Edge Function', () => {
     assert.deepEqual([amount, (await node(mine(claim.claim_id))).json.url], [PRICE, url]);
   });
 
+  it('can be called by a page of another origin, which reads what is refused as well', async () => {
+    const origin = 'https://shop.example';
+    const claimId = await hold();
+    const asks = {
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': 'x-claim-secret',
+    };
+    const preflight = await edge({ path: pathOf(claimId), method: 'OPTIONS', headers: { origin, ...asks } });
+    const { headers } = preflight;
+    assert.equal(preflight.status, 204, preflight.text);
+    assert.equal(headers['access-control-allow-origin'], '*');
+    assert.equal(headers['access-control-allow-methods'], 'POST');
+    assert.equal(headers['access-control-allow-headers'], 'x-claim-secret');
+    assert.equal(headers['access-control-allow-credentials'], undefined);
+    for (const [status, request] of [
+      [201, mine(claimId)],
+      [404, { path: pathOf(claimId) }],
+      [405, { path: pathOf(claimId), method: 'DELETE' }],
+      [413, { ...mine(claimId), body: 'x'.repeat(100_000) }],
+    ] as const) {
+      const answer = await edge({ ...request, headers: { origin, ...request.headers } });
+      assert.deepEqual([answer.status, answer.headers['access-control-allow-origin']], [status, '*']);
+      assert.equal(answer.headers['access-control-expose-headers'], 'retry-after, x-request-id');
+    }
+    const worker = await edge({ path: '/v1/bridge-worker', method: 'OPTIONS', headers: { origin, ...asks } });
+    assert.deepEqual([worker.status, worker.headers['access-control-allow-origin']], [405, undefined]);
+  });
+
   it('refuses in the same words', async () => {
     const [held, auto] = [await hold(), await hold('edge_auto')];
     const over = await hold();

@@ -36,7 +36,7 @@ export const pgtapOnDebian: Stage = {
 };
 
 async function onDebianCluster(context: StageContext, side: Side): Promise<Outcome> {
-  const cluster = await startDebianCluster(side === 'db1');
+  const cluster = await startDebianCluster(true);
   try {
     await withClient(cluster.url, async (client) => {
       await applyPlatform(client, { authenticatorPassword: 'test', defaults: 'new' });

@@ -100,29 +100,17 @@ describe('the gateway', () => {
     });
   }
 
-  test('a page of another origin may call a function, as on Supabase, and PostgREST answers for itself', async () => {
+  test('a function answers the pages of other origins itself, as on hosted Supabase', async () => {
     gateway.upstreams.functionPorts = new Map([['hello', upstreamPort]]);
-    const origin = 'https://shop.example';
-    const preflight = await fetch(`${gateway.url}/functions/v1/hello`, {
-      method: 'OPTIONS',
-      headers: {
-        origin,
-        'access-control-request-method': 'POST',
-        'access-control-request-headers': 'authorization,content-type',
-      },
-    });
-    assert.equal(preflight.status, 200);
-    assert.equal(preflight.headers.get('access-control-allow-origin'), '*');
-    assert.match(preflight.headers.get('access-control-allow-methods') ?? '', /\bPOST\b/);
-    assert.equal(preflight.headers.get('access-control-allow-headers'), 'authorization,content-type');
-    assert.equal(preflight.headers.get('access-control-allow-credentials'), null);
-    assert.deepEqual(seen, [], 'the function is not asked');
-    const answer = await fetch(`${gateway.url}/functions/v1/hello`, { method: 'POST', headers: { origin } });
-    assert.deepEqual([answer.status, answer.headers.get('access-control-allow-origin')], [206, '*']);
-    const unknown = await fetch(`${gateway.url}/functions/v1/unknown`, { headers: { origin } });
-    assert.deepEqual([unknown.status, unknown.headers.get('access-control-allow-origin')], [404, '*']);
-    const rest = await fetch(`${gateway.url}/rest/v1/things`, { headers: { origin, apikey: 'k' } });
-    assert.equal(rest.headers.get('access-control-allow-origin'), null);
+    const headers = { origin: 'https://shop.example', 'access-control-request-method': 'POST' };
+    for (const method of ['OPTIONS', 'POST']) {
+      const answer = await fetch(`${gateway.url}/functions/v1/hello`, { method, headers });
+      assert.deepEqual([answer.status, answer.headers.get('access-control-allow-origin')], [206, null]);
+    }
+    assert.deepEqual(
+      seen.map(({ method }) => method),
+      ['OPTIONS', 'POST'],
+    );
     delete gateway.upstreams.functionPorts;
   });
 

@@ -223,6 +223,44 @@ describe('two workers', () => {
     );
   });
 
+  it('are not needed where cron does the work: one call takes all that is due', async () => {
+    await put('slow', 1_100, { sec: 0 });
+    await session.client.query('call webhook.work()');
+    assert.equal(await session.value(done('slow-%', 1_100)), true);
+  });
+
+  for (const [events, status, said] of [
+    [1, 'failed', undefined],
+    // Which of them hangs is not known: each is taken alone when its lease has run out.
+    [2, 'processing', /events of handler app\.act wait: canceling statement/],
+  ] as const)
+    it(`are not needed where cron does the work: ${events} events that hang keep up no other handler's`, async () => {
+      await put('slow', events, { sec: 3_600 });
+      await put('pay', 30, { sec: 0 });
+      const cron = await openSession(database.url());
+      const calling = cron.client.query('call webhook.work()').then(
+        () => undefined,
+        (error: unknown) => String(error),
+      );
+      await until(
+        'it hangs',
+        `select exists (select from pg_stat_activity where application_name = 'sluice-webhook-cron' and wait_event = 'PgSleep')`,
+      );
+      assert.equal(await session.value('select webhook.cancel_hung()'), 0, 'it has hardly begun');
+      assert.equal(await session.value(`select webhook.cancel_hung('0 s')`), 1);
+      const error = await calling;
+      await cron.close();
+      if (said === undefined) assert.equal(error, undefined);
+      else assert.match(error ?? '', said);
+      assert.equal(await session.value(done('pay-%', 30)), true);
+      assert.deepEqual(
+        await session.rows(
+          `select status::text, count(*)::int as events from public.webhook_events where event_type = 'slow' group by 1`,
+        ),
+        [{ status, events }],
+      );
+    });
+
   it('hand back an event that was left in the lane of another handler, and it finds its own', async () => {
     const mine = typescript('mine', effect);
     await session.client.query(

@@ -191,7 +191,8 @@ begin
       left join public.engine_config c on c.pool_id = p.pool_id
       where c.pool_id is null or c.opens_at is not null or (c.is_active and (c.closes_at is null or now() < c.closes_at))
     ),
-    'bridge_workers', (
+    -- The Edge Function counts as one: it is connected to PostgREST alone.
+    'bridge_workers', intake.is_drained()::int + (
       select count(*) from pg_catalog.pg_stat_activity s
       where s.application_name = 'sluice-worker' and s.datname = current_database()
     )
@@ -567,7 +568,8 @@ end
 $$;
 
 -- Promise: what a doctor asks of this database: version, clock, extensions, the last run of each cron job, and who of ours
--- is connected. is_stand_in says that the Node scheduler has to run the jobs. Second call: the same. Locks: none.
+-- is connected. is_stand_in says that the Node scheduler has to run the jobs, is_served that the Edge Function does the workers'
+-- work. Second call: the same. Locks: none.
 create function public.intake_health() returns jsonb
 language sql stable security definer set search_path = '' as $$
   select jsonb_build_object(
@@ -577,6 +579,7 @@ language sql stable security definer set search_path = '' as $$
       where e.extname in ('pgmq', 'pg_cron', 'pg_net')
     ),
     'is_stand_in', (select d.run_jobs from public.scheduler_duties() d),
+    'is_served', intake.is_drained(),
     'jobs', (
       select coalesce(jsonb_agg(jsonb_build_object(
         'name', coalesce(j.jobname, j.jobid::text), 'schedule', j.schedule, 'is_active', j.active,

@@ -1,6 +1,6 @@
 -- The reaper's rule, and the jobs that run by themselves.
 begin;
-select plan(15);
+select plan(16);
 
 select has_function('public', 'reap_orphaned_slots', array['interval'], 'reap_orphaned_slots(interval) exists');
 select function_returns('public', 'reap_orphaned_slots', array['interval'], 'integer', 'the reaper returns a count');
@@ -43,6 +43,7 @@ select bag_eq(
     ('expire_holds', '* * * * *', true),
     ('rebuild_lost_pools', '* * * * *', true),
     ('drain_queue_trigger', '* * * * *', true),
+    ('drain_queue_answer', '* * * * *', true),
     ('seal_audit', '* * * * *', true),
     ('retention', '17 * * * *', true) $$,
   'these jobs are scheduled, and no others'
@@ -66,7 +67,7 @@ select lives_ok(
 )
 from cron.job j
 where j.jobname in
-  ('metrics_snapshot', 'reap_orphaned_slots', 'drain_queue_trigger')
+  ('metrics_snapshot', 'reap_orphaned_slots', 'drain_queue_trigger', 'drain_queue_answer')
 order by j.jobname;
 -- pg_cron calls procedures that commit, which no test can inside its transaction; the stand-in calls the functions below them.
 select matches(

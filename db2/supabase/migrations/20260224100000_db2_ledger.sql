@@ -3,6 +3,20 @@
 -- Only the global form closes new functions to PUBLIC.
 alter default privileges revoke execute on functions from public;
 
+-- The real pg_cron, where the server offers it for this database, as Supabase does: its jobs do what workers would. Nothing here
+-- needs it, so a server that has none, or does not let this role create it, fails nothing.
+do $$
+begin
+  if pg_catalog.to_regnamespace('cron') is null and exists (
+    select from pg_catalog.pg_available_extensions e where e.name = 'pg_cron' and e.comment not like '%stand-in%'
+  ) then
+    create extension pg_cron;
+  end if;
+exception when others then
+  raise notice 'without pg_cron: %', sqlerrm;
+end
+$$;
+
 -- What stood here before: its rights are left as they are. The last migration looks it up, and drops this.
 create table public.stood_before as
 select 'pg_catalog.pg_class'::regclass as catalog, c.oid as object

@@ -290,25 +290,34 @@ begin
 end
 $$;
 
--- Promise: up to p_limit due events with SQL handlers, or with none, have had a try, a few of each lane in turn. For cron,
--- where no worker runs. A procedure, because it commits each take before it runs the handlers: otherwise a handler that kills
--- its session would undo the take too, and the same events would be next for ever. Postgres allows no commit in a procedure
--- with security definer or a search path of its own, so this one has neither: its caller needs the rights to all it calls.
+-- Promise: due events with SQL handlers, or with none, have had a try, a few of each lane in turn: until nothing is due, about 50 s
+-- have passed, or p_limit were tried. For cron, where no worker runs. A lane whose handler hangs or whose events cannot be finished
+-- is left out from then on, keeps up no other, and is what this raises in the end. A procedure, because it commits each take before
+-- it runs the handlers: otherwise a handler that kills its session would undo the take too, and the same events would be next for
+-- ever. Postgres allows no commit in a procedure with security definer or a search path of its own, so this one has neither: its
+-- caller needs the rights to all it calls.
 -- Second call: the next events. Locks: those of take_events, then those of process_events.
-create procedure webhook.work(p_limit int default 1000)
+create procedure webhook.work(p_limit int default null)
 language plpgsql as $$
 declare
   -- Few: the other lanes wait for these.
   c_batch constant int := 10;
+  -- The job comes round each minute.
+  c_most constant interval := '50 seconds';
+  v_until timestamptz := clock_timestamp() + c_most;
   v_left int := p_limit;
-  v_left_before int;
+  v_did_any boolean;
   v_lane int;
+  v_stuck int[] := '{}';
+  v_why text;
   v_ids uuid[];
   v_lease_tokens uuid[];
 begin
   loop
-    v_left_before := v_left;
-    foreach v_lane in array array(select l.lane from webhook.event_lanes() l where l.kind is distinct from 'typescript') loop
+    v_did_any := false;
+    foreach v_lane in array array(
+      select l.lane from webhook.event_lanes() l where l.kind is distinct from 'typescript' and l.lane <> all (v_stuck)
+    ) loop
       select array_agg(t.id), array_agg(t.lease_token) into v_ids, v_lease_tokens
       from webhook.take_events(array[v_lane], array[least(v_left, c_batch)]) t;
       if v_ids is null then
@@ -318,25 +327,46 @@ begin
       continue when v_ids is null;
       -- The same as in the Node workers: never wait long for a lock, because other sessions queue up behind the waiter.
       perform pg_catalog.set_config('lock_timeout', '2s', true);
+      -- By this name cancel_hung finds the session, until the commit. A statement timeout that was set in here would not count.
+      perform pg_catalog.set_config('application_name', 'sluice-webhook-cron', true);
       begin
         -- An event whose handler has changed since it got its lane may be one for TypeScript: it gets its own lane.
         perform webhook.finish_event(p.id, l.lease_token, 'pending')
         from webhook.process_events(v_ids, v_lease_tokens) p
         join unnest(v_ids, v_lease_tokens) as l (id, lease_token) on l.id = p.id
         where p.outcome = 'typescript';
-      exception when query_canceled then
-        -- Of several, each will be taken alone when its lease has run out.
-        if pg_catalog.cardinality(v_ids) > 1 then
-          raise;
+      exception when query_canceled or others then
+        v_stuck := v_stuck || v_lane;
+        -- The others have their time without what this one took of it.
+        v_until := clock_timestamp() + c_most;
+        if sqlstate = '57014' and pg_catalog.cardinality(v_ids) = 1 then
+          perform webhook.finish_event(v_ids[1], v_lease_tokens[1], 'failed', sqlerrm);
+        else
+          -- Of several, each will be taken alone when its lease has run out.
+          v_why := pg_catalog.format('events of handler %s wait: %s',
+            (select l.handler_name from webhook.event_lanes() l where l.lane = v_lane), sqlerrm);
         end if;
-        perform webhook.finish_event(v_ids[1], v_lease_tokens[1], 'failed', sqlerrm);
       end;
       commit;
+      v_did_any := true;
       v_left := v_left - pg_catalog.cardinality(v_ids);
       exit when v_left <= 0;
     end loop;
-    -- Written so that a null limit ends the loop too.
-    exit when (v_left > 0 and v_left < v_left_before) is not true;
+    -- Looked at between the rounds: every lane has its turn in each call.
+    exit when not v_did_any or v_left <= 0 or clock_timestamp() >= v_until;
   end loop;
+  if v_why is not null then
+    raise exception '%', v_why;
+  end if;
 end
+$$;
+
+-- Promise: what webhook.work has waited for longer than p_after, as a worker of Node would, is canceled; the answer is how many
+-- sessions that were. A job of its own, because the session that hangs cannot. Second call: 0, unless the next ones hang. Locks: none.
+create function webhook.cancel_hung(p_after interval default '30 seconds') returns int
+language sql set search_path = '' as $$
+  select count(*) filter (where pg_catalog.pg_cancel_backend(a.pid))::int
+  from pg_catalog.pg_stat_activity a
+  where a.application_name = 'sluice-webhook-cron' and a.datname = current_database() and a.state = 'active'
+    and a.xact_start < clock_timestamp() - p_after;
 $$;

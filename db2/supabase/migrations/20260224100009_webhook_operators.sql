@@ -398,11 +398,13 @@ language sql stable security definer set search_path = '' as $$
   order by 1, 2;
 $$;
 
--- Node's workers take events as well where pg_cron is, each event is taken by one of them.
+-- Node's workers take events as well where pg_cron is, each event is taken by one of them. The stand-in of pg_cron, which has
+-- run_job, runs no job of this database: workers do it all.
 do $$
 begin
-  if pg_catalog.to_regnamespace('cron') is not null then
+  if pg_catalog.to_regnamespace('cron') is not null and pg_catalog.to_regproc('cron.run_job') is null then
     perform cron.schedule('webhook_work', '* * * * *', 'call webhook.work()');
+    perform cron.schedule('webhook_hung', '* * * * *', 'select webhook.cancel_hung()');
   end if;
 end
 $$;

@@ -58,7 +58,8 @@ begin
     'calls', (
       select s.n_tup_ins from pg_catalog.pg_stat_all_tables s where s.relid = 'public.calls'::regclass
     ),
-    'webhook_workers', (
+    -- pg_cron counts as one: it is connected under its own name, and while it works.
+    'webhook_workers', webhook.is_worked_by_cron()::int + (
       select count(*) from pg_catalog.pg_stat_activity a
       where a.application_name = 'sluice-webhook-worker' and a.datname = current_database()
     )
@@ -76,8 +77,48 @@ language sql stable security definer set search_path = '' as $$
   where t.claim_id = p_claim_id;
 $$;
 
--- Promise: what a doctor asks of this database: version, clock, who of ours is connected, and which handlers are disabled. Second call: the same.
+-- Promise: the cron jobs of this database with the last run of each; none where pg_cron is not. Second call: the same.
 -- Locks: none.
+create function webhook.cron_jobs() returns jsonb
+language plpgsql stable set search_path = '' as $$
+begin
+  if pg_catalog.to_regclass('cron.job') is null then
+    return '[]';
+  end if;
+  return (
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'name', coalesce(j.jobname, j.jobid::text), 'schedule', j.schedule, 'is_active', j.active,
+      'last_status', r.status, 'last_start_ms', round(extract(epoch from r.start_time) * 1000),
+      'last_message', r.return_message
+    ) order by j.jobname), '[]')
+    from cron.job j
+    left join lateral (
+      select d.status, d.start_time, d.return_message
+      from cron.job_run_details d where d.jobid = j.jobid order by d.runid desc limit 1
+    ) r on true
+  );
+end
+$$;
+
+-- Promise: true when the job webhook_work has run in the last minutes: it does the webhook workers' work. pg_cron keeps all runs
+-- there ever were, and only their id has an index: the last thousand are looked at. Second call: the same. Locks: none.
+create function webhook.is_worked_by_cron() returns boolean
+language plpgsql stable set search_path = '' as $$
+begin
+  if pg_catalog.to_regclass('cron.job') is null then
+    return false;
+  end if;
+  return exists (
+    select from cron.job j
+    join cron.job_run_details d on d.jobid = j.jobid
+    where j.jobname = 'webhook_work' and j.active and d.start_time > now() - interval '3 minutes'
+      and d.runid > (select max(r.runid) - 1000 from cron.job_run_details r)
+  );
+end
+$$;
+
+-- Promise: what a doctor asks of this database: version, clock, the cron jobs, who of ours is connected, and which handlers are
+-- disabled; is_served says that pg_cron does the workers' work. Second call: the same. Locks: none.
 create function public.ledger_health() returns jsonb
 language sql stable security definer set search_path = '' as $$
   select jsonb_build_object(
@@ -88,6 +129,8 @@ language sql stable security definer set search_path = '' as $$
         where s.application_name like 'sluice-%' and s.datname = current_database() group by 1
       ) a
     ),
+    'jobs', webhook.cron_jobs(),
+    'is_served', webhook.is_worked_by_cron(),
     'handler_faults', (select coalesce(jsonb_object_agg(f.name, f.fault), '{}') from webhook.handler_faults f)
   );
 $$;

@@ -197,7 +197,7 @@ $$;
 -- Workers seal too, every five seconds (src/scheduler/sealing.ts).
 do $$
 begin
-  if pg_catalog.to_regnamespace('cron') is not null then
+  if pg_catalog.to_regnamespace('cron') is not null and pg_catalog.to_regproc('cron.run_job') is null then
     perform cron.schedule('seal_audit', '* * * * *', 'select public.seal_audit(10000)');
   end if;
 end

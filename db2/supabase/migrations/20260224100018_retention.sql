@@ -135,7 +135,7 @@ $$;
 -- Node's workers prune without pg_cron.
 do $$
 begin
-  if pg_catalog.to_regnamespace('cron') is not null then
+  if pg_catalog.to_regnamespace('cron') is not null and pg_catalog.to_regproc('cron.run_job') is null then
     perform cron.schedule('retention', '23 * * * *', 'call audit.prune_all()');
   end if;
 end

@@ -1,6 +1,6 @@
 -- What the console watches: numbers that are right while they are small, and cheap when they are not.
 begin;
-select plan(20);
+select plan(23);
 
 select tests.empty_queues();
 delete from public.inventory_slots;
@@ -74,6 +74,23 @@ select is(
   (public.live_sample() ->> 'bridge_workers')::int, (select before + 1 from workers), 'bridge workers are counted by their connections'
 );
 reset application_name;
+
+set local app.bridge_worker_url = 'http://127.0.0.1:9/bridge-worker';
+set local app.service_role_key = 'a-key';
+create temp table asked as select intake.trigger_drain() as id, (public.live_sample() ->> 'bridge_workers')::int as before;
+insert into net._http_response (id, status_code, timed_out) select id, 401, false from asked;
+select is(
+  (public.live_sample() ->> 'bridge_workers')::int, (select before from asked), 'an Edge Function that refuses its calls is not one'
+);
+update net._http_response set status_code = 200 where id = (select id from asked);
+select is(
+  (public.live_sample() ->> 'bridge_workers')::int, (select before + 1 from asked), 'one that answers them counts as one'
+);
+update net._http_response set created = now() - interval '4 minutes';
+update intake.drain_requests set asked_at = now() - interval '4 minutes';
+select is(
+  (public.live_sample() ->> 'bridge_workers')::int, (select before from asked), 'for three minutes'
+);
 
 select * from finish();
 rollback;

@@ -29,6 +29,8 @@ interface Vitals {
   readonly now_ms: number;
   /** By application_name. */
   readonly connections: Readonly<Record<string, number>>;
+  /** Without a worker: the Edge Function, or pg_cron, has done its work in the last minutes. */
+  readonly is_served?: boolean;
 }
 
 interface Job {
@@ -41,6 +43,8 @@ interface Job {
 }
 
 interface LedgerVitals extends Vitals {
+  /** None where it has no pg_cron. */
+  readonly jobs?: readonly Job[];
   /** By the name of the handler: why it is disabled. */
   readonly handler_faults?: Readonly<Record<string, string>>;
 }
@@ -57,16 +61,27 @@ const EVERY_MINUTE = /^(\*\/[1-5]|\*) \* \* \* \*$/;
 /** A job of every few minutes that has not run for so long does not run. */
 const LATE_MS = 10 * 60 * 1_000;
 /** Our jobs, and what it means when one does not run. */
-export const JOBS: Readonly<Record<string, string>> = {
-  drain_queue_trigger: 'the bridge worker among the Edge Functions is not called',
-  expire_holds: 'holds do not end',
-  metrics_snapshot: 'engine_metrics stands still',
-  rebuild_lost_pools: 'after a crash a pool stays empty until it is asked for',
-  reap_orphaned_slots: 'reserved slots without a claim stay off sale',
-  retention: 'what is to be kept for a while is kept for ever',
-};
+export const JOBS = {
+  DB1: {
+    drain_queue_answer: 'a bridge worker that refuses its calls is not noticed',
+    drain_queue_trigger: 'the bridge worker among the Edge Functions is not called',
+    expire_holds: 'holds do not end',
+    metrics_snapshot: 'engine_metrics stands still',
+    rebuild_lost_pools: 'after a crash a pool stays empty until it is asked for',
+    reap_orphaned_slots: 'reserved slots without a claim stay off sale',
+    retention: 'what is to be kept for a while is kept for ever',
+    seal_audit: 'the audit log is not sealed without a worker',
+  },
+  DB2: {
+    retention: 'what is to be kept for a while is kept for ever',
+    seal_audit: 'the audit log is not sealed without a worker',
+    webhook_hung: 'a handler that hangs keeps up all events',
+    webhook_work: 'queued events wait for a worker',
+  },
+} as const satisfies Readonly<Record<string, Readonly<Record<string, string>>>>;
 /** A worker carries a delivery within a second; one that waits for longer waits for DB2. */
 const INBOX_WARN_SEC = 60;
+const WEBHOOK_WORKER = 'sluice-webhook-worker';
 const EXTENSIONS = ['pgmq', 'pg_cron', 'pg_net'];
 
 export function healthCheckRoutes(ports: HealthCheckPorts): Route[] {
@@ -106,12 +121,13 @@ export async function checkHealth(ports: HealthCheckPorts): Promise<HealthCheck[
         ...intake.inbox,
         schedulerCheck(vitals),
         ...EXTENSIONS.map((name) => extensionCheck(name, vitals)),
-        ...vitals.jobs.map((job) => jobCheck(job, ports.now())),
-        ...missingJobs(vitals),
+        ...jobChecks('DB1', vitals.jobs, ports.now()),
       ]),
     ),
   ];
-  return [...intakes.map(({ check }) => check), db2.check, redis, ...workers, ...ofLedger, ...others];
+  const jobsOfLedger = db2.vitals === undefined ? [] : ledgerJobChecks(db2.vitals, ports.now());
+  const databases = [...intakes.map(({ check }) => check), db2.check];
+  return [...databases, redis, ...workers, ...ofLedger, ...others, ...jobsOfLedger];
 }
 
 /** What is inside an intake that answers; its checks name the cell where there are several. */
@@ -168,22 +184,31 @@ function connectionsText(count: number): string {
 }
 
 /** Workers announce themselves by the name of their connections, in the database that they take work from. */
-function crewCheck(name: string, workers: number): HealthCheck {
+function crewCheck(
+  name: string,
+  application: string,
+  { connections, is_served = false }: Vitals,
+  standIn: string,
+): HealthCheck {
+  const workers = connections[application] ?? 0;
+  const none = is_served
+    ? `none; ${standIn} does the work`
+    : 'none is connected; start one with "sluice work"';
   return {
     kind: 'workers',
     name,
-    status: workers > 0 ? 'ok' : 'warn',
-    summary: workers > 0 ? connectionsText(workers) : 'none is connected; start one with "sluice work"',
+    status: workers > 0 || is_served ? 'ok' : 'warn',
+    summary: workers > 0 ? connectionsText(workers) : none,
     detail: { connections: workers },
   };
 }
 
-function bridgeWorkerCheck({ connections }: Vitals): HealthCheck {
-  return crewCheck('Bridge workers', connections['sluice-worker'] ?? 0);
+function bridgeWorkerCheck(vitals: Vitals): HealthCheck {
+  return crewCheck('Bridge workers', 'sluice-worker', vitals, 'the Edge Function bridge-worker');
 }
 
-function webhookWorkerCheck({ connections }: Vitals): HealthCheck {
-  return crewCheck('Webhook workers', connections['sluice-webhook-worker'] ?? 0);
+function webhookWorkerCheck(vitals: Vitals): HealthCheck {
+  return crewCheck('Webhook workers', WEBHOOK_WORKER, vitals, 'pg_cron');
 }
 
 function handlerChecks({ handler_faults = {} }: LedgerVitals): HealthCheck[] {
@@ -238,20 +263,30 @@ function extensionCheck(name: string, { extensions, is_stand_in }: IntakeVitals)
   return { kind: 'extension', name, status: 'ok', summary, detail: { version: version ?? null } };
 }
 
-function missingJobs({ jobs }: IntakeVitals): HealthCheck[] {
-  const scheduled = new Set(jobs.map(({ name }) => name));
-  return Object.entries(JOBS)
-    .filter(([name]) => !scheduled.has(name))
-    .map(([name, meaning]) => ({
-      kind: 'job',
-      name,
-      status: 'warn',
-      summary: `not scheduled: ${meaning}`,
-      detail: { is_active: false, last_start_ms: null },
-    }));
+/** Where the ledger has no pg_cron, its workers do without. */
+function ledgerJobChecks({ jobs = [], connections }: LedgerVitals, now: number): HealthCheck[] {
+  if (jobs.length === 0 && connections[WEBHOOK_WORKER] !== undefined) return [];
+  return jobChecks('DB2', jobs, now).map((check) => ({ ...check, name: `${check.name} (DB2)` }));
 }
 
-function jobCheck(job: Job, now: number): HealthCheck {
+/** Those that are scheduled, and those that should be. */
+function jobChecks(database: keyof typeof JOBS, jobs: readonly Job[], now: number): HealthCheck[] {
+  const scheduled = new Set(jobs.map(({ name }) => name));
+  const missing = Object.entries(JOBS[database]).filter(([name]) => !scheduled.has(name));
+  const checks: HealthCheck[] = [
+    ...jobs.map((job) => jobCheck(job, JOBS[database], now)),
+    ...missing.map(([name, meaning]) => ({
+      kind: 'job' as const,
+      name,
+      status: 'warn' as const,
+      summary: `not scheduled: ${meaning}`,
+      detail: { is_active: false, last_start_ms: null },
+    })),
+  ];
+  return checks.map((check) => ({ ...check, detail: { ...check.detail, database } }));
+}
+
+function jobCheck(job: Job, meanings: Readonly<Record<string, string>>, now: number): HealthCheck {
   const { name, last_status, last_start_ms } = job;
   const check = (status: HealthCheck['status'], summary: string): HealthCheck => ({
     kind: 'job',
@@ -260,13 +295,14 @@ function jobCheck(job: Job, now: number): HealthCheck {
     summary,
     detail: { ...job },
   });
-  if (!job.is_active) return check('warn', `switched off: ${JOBS[name] ?? 'it does not run'}`);
+  if (!job.is_active) return check('warn', `switched off: ${meanings[name] ?? 'it does not run'}`);
   if (last_start_ms === null)
     // A new database has not seen the hour of its daily jobs.
     return EVERY_MINUTE.test(job.schedule)
       ? check('warn', 'has not run yet')
       : check('ok', `has not run yet; its time is ${job.schedule}`);
-  if (last_status === 'failed') return check('warn', 'its last run failed');
+  if (last_status === 'failed')
+    return check('warn', `its last run failed: ${job.last_message ?? 'no reason is known'}`);
   const agoMs = now - last_start_ms;
   if (EVERY_MINUTE.test(job.schedule) && agoMs > LATE_MS)
     return check('warn', `last ran ${Math.round(agoMs / 60_000)} min ago`);

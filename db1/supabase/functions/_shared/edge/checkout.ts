@@ -7,12 +7,12 @@ import type { ClaimRecord } from '../claim.ts';
 import { findOwn } from '../claim_owner.ts';
 import { checkoutRoute, createCheckoutStore } from '../orders/checkout.ts';
 import { type Log, NO_METRICS } from '../ports.ts';
-import type { Route } from '../router.ts';
 import { createVerifyToken, type Jose } from '../tokens.ts';
 import { toHex, utf8 } from '../webhook/bytes.ts';
 import { webHmac } from '../webhook/hmac.ts';
 import type { SecretSource } from '../webhook/secrets.ts';
 import { isKey } from './auth.ts';
+import type { EdgeRoute } from './handler.ts';
 import { edgePayments, type OpenStripe } from './orders.ts';
 
 export interface CheckoutFunction {
@@ -32,14 +32,14 @@ const PUBLISHABLE = /^sb_publishable_/;
 export function checkoutFunction(
   path: string,
   { db1, webhook, env, open, jose, log }: CheckoutFunction,
-): Route {
+): EdgeRoute {
   const owner = {
     ...edgeAuth(env, jose),
     getClaim: async (claimId: string, secretHash: string | null) =>
       (await db1<ClaimRecord>('get_claim', { p_claim_id: claimId, p_secret_hash: bytea(secretHash) }))[0],
     hash: async (text: string) => toHex(await webHmac.sha256(utf8(text))),
   };
-  return checkoutRoute(
+  const route = checkoutRoute(
     {
       own: (request, claimId) => findOwn(owner, request, claimId),
       store: createCheckoutStore((_, ask) => ask(db1), bytea),
@@ -50,6 +50,8 @@ export function checkoutFunction(
     },
     path,
   );
+  // A buyer's page asks.
+  return { ...route, isForPages: true };
 }
 
 function edgeAuth(env: SecretSource, jose: Jose): AuthPorts {

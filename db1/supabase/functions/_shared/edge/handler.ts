@@ -5,21 +5,50 @@ import type { Log } from '../ports.ts';
 import { type HttpResponse, MAX_BODY_BYTES, type Match, type Route, Router, refuse } from '../router.ts';
 
 /** A route may take larger bodies than the public doors do. */
-export type EdgeRoute = Route & { readonly maxBodyBytes?: number };
+export type EdgeRoute = Route & {
+  readonly maxBodyBytes?: number;
+  /** Pages of any origin may call its function, without cookies: the platform leaves it to the function to tell browsers so. */
+  readonly isForPages?: true;
+};
 
 const SANE_REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 const NO_BODY = new Uint8Array(0);
+/** On refusals too, of whatever path: a page could not read them otherwise. */
+const FOR_PAGES = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': 'retry-after, x-request-id',
+};
 
 export function createHandler(
   routes: readonly EdgeRoute[],
   log: Log,
 ): (request: Request) => Promise<Response> {
   const router = new Router(routes, log);
+  const isForPages = routes.some((route) => route.isForPages);
+  const methods = [...new Set(routes.map(({ method }) => method))].join(', ');
   return async (request) => {
+    if (isForPages && isPreflight(request)) return answerPreflight(request, methods);
     const given = request.headers.get('x-request-id') ?? '';
     const requestId = SANE_REQUEST_ID.test(given) ? given : crypto.randomUUID();
-    return toResponse(await answer(router, request, requestId, log), requestId);
+    return toResponse(await answer(router, request, requestId, log), requestId, isForPages);
   };
+}
+
+/** A browser asks before it sends a page's request to another origin. */
+function isPreflight({ method, headers }: Request): boolean {
+  return method === 'OPTIONS' && headers.has('access-control-request-method');
+}
+
+function answerPreflight({ headers }: Request, methods: string): Response {
+  const wanted = headers.get('access-control-request-headers');
+  return new Response(null, {
+    status: 204,
+    headers: {
+      ...FOR_PAGES,
+      'access-control-allow-methods': methods,
+      ...(wanted !== null && { 'access-control-allow-headers': wanted }),
+    },
+  });
 }
 
 async function answer(router: Router, request: Request, requestId: string, log: Log): Promise<HttpResponse> {
@@ -72,10 +101,13 @@ async function readBody(request: Request, maxBytes: number): Promise<Uint8Array 
   return body.bytes();
 }
 
-function toResponse(answer: HttpResponse, requestId: string): Response {
+function toResponse(answer: HttpResponse, requestId: string, isForPages: boolean): Response {
   // A function is billed by its running time, and ended by it: it cannot serve a stream.
   const { status, headers, body } = answer.follow === undefined ? answer : refuse('internal', requestId);
   // A copy of bytes: they may lie in memory that is shared, which a Response does not take.
   const sent = typeof body === 'string' ? body : new Uint8Array(body);
-  return new Response(sent, { status, headers: { ...headers, 'x-request-id': requestId } });
+  return new Response(sent, {
+    status,
+    headers: { ...headers, ...(isForPages && FOR_PAGES), 'x-request-id': requestId },
+  });
 }

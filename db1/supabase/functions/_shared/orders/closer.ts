@@ -95,8 +95,10 @@ export class Closer {
   async drain(signal: AbortSignal): Promise<Report> {
     const outcomes: Outcomes = {};
     let [total, pausedUntilMs] = [0, 0];
-    for (const lane of this.#lanes) {
-      const report = await lane.drain(signal);
+    const drains = this.#lanes.map((lane) => lane.drain(signal));
+    // When it returns no lane has rows in hand, also where one failed.
+    await Promise.allSettled(drains);
+    for (const report of await Promise.all(drains)) {
       for (const [outcome, count] of Object.entries(report.outcomes))
         outcomes[outcome] = (outcomes[outcome] ?? 0) + count;
       total += report.total;
