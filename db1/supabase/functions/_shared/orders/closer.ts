@@ -140,7 +140,7 @@ export class Closer {
     let id = row.session_id;
     if (id === null) {
       const made = await makeOrFind(row, row.created_at, payments);
-      if (made === undefined) return undefined;
+      if (made instanceof PaymentError) return undefined;
       await this.#ports.db1('checkout_created', {
         p_order_id: row.order_id,
         p_n: row.n,
@@ -231,19 +231,20 @@ async function stateOf(session: Session, payments: Payments): Promise<ClosedStat
 }
 
 /**
- * The session of a checkout that was begun at `since` and whose answer was lost. The same request with the same key makes it, or gives it again. Where Stripe
- * refuses that (it is too late to make one) or the key repeats a failure, the list says whether there is one.
+ * The session of a checkout that was begun at `since` and whose answer was lost; what Stripe said where there is none and never will be.
+ * The same request with the same key makes it, or gives it again. Where Stripe refuses that (it is too late to make one, or the key
+ * stands for another request) or the key repeats a failure, the list says whether there is one.
  */
 export async function makeOrFind(
   row: Pick<CheckoutRow, 'order_id' | 'n' | 'params' | 'idempotency_key'>,
   since: string,
   payments: Payments,
-): Promise<Session | undefined> {
+): Promise<Session | PaymentError> {
   try {
     return await payments.createSession(row.params, row.idempotency_key);
   } catch (error) {
-    const kind = error instanceof PaymentError ? error.kind : undefined;
-    if (kind !== 'refused' && kind !== 'burnt') throw error;
-    return payments.findSession(`${row.order_id}:${row.n}`, Date.parse(since) - CLOCK_MARGIN_MS);
+    if (!(error instanceof PaymentError) || (error.kind !== 'refused' && error.kind !== 'burnt')) throw error;
+    const found = await payments.findSession(`${row.order_id}:${row.n}`, Date.parse(since) - CLOCK_MARGIN_MS);
+    return found ?? error;
   }
 }
