@@ -165,10 +165,23 @@ export class Closer {
     return closed?.close_checkout === true;
   }
 
-  /** DB2 is told of the payment as a webhook would tell it. */
+  /** DB2 is told of the payment as a webhook would tell it. Where its endpoint does not let it have its effect, an operator has to. */
   async #pull(row: CheckoutRow, session: Session): Promise<string> {
-    await this.#ports.db2('record_pulled', { p_tenant: row.tenant, p_object: session.object });
-    return this.#later(row, 'pulled', Math.max(PULL_PAUSE_SEC, this.#pause(row)));
+    const { order_id, tenant } = row;
+    const [told] = await this.#ports.db2<{ record_pulled: string }>('record_pulled', {
+      p_tenant: tenant,
+      p_object: session.object,
+    });
+    const status = told?.record_pulled ?? 'failed';
+    if (status !== 'success')
+      this.#ports.log.error('a session is paid, and its payment has no effect yet', {
+        order_id,
+        tenant,
+        event_id: `pull:${session.id}`,
+        status,
+      });
+    const outcome = status === 'success' ? 'pulled' : status;
+    return this.#later(row, outcome, Math.max(PULL_PAUSE_SEC, this.#pause(row)));
   }
 
   async #later(
