@@ -154,6 +154,36 @@ describe('orders in the admin API', () => {
     assertRefusal(await world.post('/admin/claims/void', { claim_ids: [first] }), 422, 'invalid_input');
   });
 
+  it('void a claim with a refund after a void without one, and once', async () => {
+    await world.putOnSale('circus', 2);
+    const order = await world.bought('circus', 'ian', 'pi_ian', 2);
+    const [first = '', second = ''] = order.claims;
+    const again = async (refund: boolean, ids: string[], dry_run = false) => {
+      const body = { claim_ids: ids, refund, reason: 'rain', dry_run };
+      const { json } = await world.post('/admin/claims/void', body);
+      return json.results.map(({ outcome }: { outcome: string }) => outcome).join(' ');
+    };
+    const owed = async () =>
+      (await world.get(`/admin/orders/${order.order_id}`)).json.refunds.map(
+        ({ amount, state }: Record<string, unknown>) => `${amount} ${state}`,
+      );
+    assert.equal(await again(false, [first]), 'void_requested');
+    await world.carry();
+    assert.equal(await again(false, [first]), 'already_voided');
+    assert.equal(await again(true, [first], true), 'would_void');
+    assert.deepEqual(await owed(), []);
+    assert.equal(await again(true, [first]), 'void_requested');
+    await world.carry();
+    assert.deepEqual(await owed(), [`${PRICE} due`]);
+    assert.equal(await again(true, [first]), 'already_voided');
+    // Both before a courier comes.
+    assert.equal(await again(false, [second]), 'void_requested');
+    assert.equal(await again(true, [second]), 'void_requested');
+    await world.carry();
+    assert.deepEqual(await owed(), [`${PRICE} due`, `${PRICE} due`]);
+    assert.equal(await again(true, [first, second]), 'already_voided already_voided');
+  });
+
   it('void a ticket again that a ledger restored to a moment before the void has again', async () => {
     await world.putOnSale('museum', 1);
     const { order_id } = await world.bought('museum', 'hal', 'pi_hal');
