@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { assertRefusal } from '../server/support.ts';
+import { ADMIN_KEY, ask, assertRefusal, bearer } from '../server/support.ts';
 import { HandWorld, PRICE } from './hand_world.ts';
 
 const UNKNOWN_ID = '00000000-0000-4000-8000-000000000000';
@@ -112,6 +112,25 @@ describe('orders in the admin API', () => {
       assert.ok(steps.includes(what), `${what} in ${steps}`);
     assertRefusal(await world.get('/admin/refunds/settle:none'), 404, 'not_found');
     assertRefusal(await world.post('/admin/refunds/send', { ids: [] }), 422, 'invalid_input');
+  });
+
+  it('say refunded once an operator has skipped the refund of an order, to its buyer and in the console', async () => {
+    await world.putOnSale('revue', 1);
+    const order = await world.order('revue', 'joy');
+    const link = { metadata: { claim_id: order.order_id, user_id: 'joy', verified: 'false' } };
+    await world.pay(order, 'cs_link_4', 'pi_joy', { ...link, amount_total: 1 });
+    await world.carry();
+    const claimUrl = `${world.server.url}/v1/claims/${order.order_id}`;
+    const released = await ask(claimUrl, { method: 'DELETE', headers: bearer(ADMIN_KEY) });
+    assert.equal(released.status, 200, released.text);
+    const statuses = async () => [
+      (await world.get(`/v1/claims/${order.order_id}`)).json.order.status,
+      (await world.get(`/admin/orders/${order.order_id}`)).json.order.status,
+    ];
+    assert.deepEqual(await statuses(), ['refund_due', 'refund_due']);
+    const body = { ids: ['settle:stripe/pi_joy'], reason: 'paid back in cash' };
+    assert.equal((await world.post('/admin/refunds/skip', body)).json.results[0].outcome, 'skipped');
+    assert.deepEqual(await statuses(), ['refunded', 'refunded']);
   });
 
   it('void claims that an operator names: a plan first, then the ticket is gone and its seat on sale', async () => {
