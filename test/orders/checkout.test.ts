@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, it } from 'node:test';
 import type Stripe from 'stripe';
 import { createSluiceClient } from '#client/index.ts';
-import { ask, assertRefusal, bearer, startTestServer, token } from '../server/support.ts';
+import { ADMIN_KEY, ask, assertRefusal, bearer, startTestServer, token } from '../server/support.ts';
 import { type Buyer, OrderWorld, PRICE, secretOf } from './world.ts';
 
 describe('checkout', () => {
@@ -43,6 +43,22 @@ describe('checkout', () => {
       pool_id: pool,
       checkout: `${buyer.claim_id}:1`,
     });
+  });
+
+  it('takes the price of a ticket for 1,500,000 rupiah', async () => {
+    const { status, text } = await ask(`${world.server.url}/admin/pools`, {
+      method: 'POST',
+      headers: bearer(ADMIN_KEY),
+      body: {
+        ...{ pool_id: 'jakarta', slots: 1, hold_sec: 600, confirm_by: 'payment', payment_tenant: 'stripe' },
+        ...{ price: 150_000_000, currency: 'idr' },
+      },
+    });
+    assert.equal(status, 201, text);
+    const buyer = await world.claim('jakarta');
+    const { json } = await world.checkout(buyer);
+    assert.deepEqual([json.amount, json.currency], [150_000_000, 'idr']);
+    assert.equal((await sessionsOf(buyer))[0]?.amount_total, 150_000_000);
   });
 
   it('never takes the way back from the request', async () => {
@@ -230,7 +246,9 @@ describe('checkout', () => {
     try {
       const headers = { 'x-claim-secret': buyer.secret };
       const url = `${server.url}/v1/claims/${buyer.claim_id}/checkout`;
-      assertRefusal(await ask(url, { method: 'POST', headers }), 503, 'payment_unavailable');
+      const refused = await ask(url, { method: 'POST', headers });
+      assertRefusal(refused, 503, 'payment_unavailable');
+      assert.match(refused.json.error.hint, /^Stripe refuses .* operator/);
     } finally {
       await server.stop();
     }

@@ -58,6 +58,9 @@ export function checkoutRoute(ports: CheckoutPorts, path = '/v1/claims/:claim/ch
   };
 }
 
+const REFUSED =
+  'Stripe refuses a page for this order. An operator finds its reason in the log of the server.';
+
 async function checkOut(
   ports: CheckoutPorts,
   claim: ClaimRecord,
@@ -92,7 +95,7 @@ async function checkOut(
       metrics.count('sluice_checkouts_total', { outcome: error.kind });
       if (error.kind !== 'outage')
         ports.log.error('a checkout session was refused', { order_id: begun.order_id, cause: error });
-      throw new HttpError('payment_unavailable', undefined, error);
+      throw new HttpError('payment_unavailable', error.kind === 'refused' ? REFUSED : undefined, error);
     }
   }
 }
