@@ -98,7 +98,8 @@ export function Alarms({ live, isOverview }: { live: Live; isOverview: boolean }
       {pastBound > 0 && (
         <Alarm tone="bad">
           <strong>{plural(pastBound, 'order')}</strong> hold seats for longer than they may. Is a worker
-          running? <Link to="/orders?status=held">Look at them</Link>
+          running, and do payments take effect? Look at those that are{' '}
+          <Link to="/orders?status=held">held</Link> and <Link to="/orders?status=paying">paying</Link>
         </Alarm>
       )}
       {isOverview && <Troubles latest={latest} />}

@@ -19,7 +19,8 @@ export const voidAction = action({
   about: `Take tickets back: each is void from then on, and its slot goes on sale again
 
 Shows what it would do, and asks. The ledger records the request with its audit row. A worker carries it out, in about a second
-while both databases answer. --refund pays the price of each claim back. Other claims of the same order stay.`,
+while both databases answer. --refund pays the price of each claim back, also of one that was voided without it before. Other claims
+of the same order stay.`,
   args: '<id> …',
   options: {
     reason: OPTION.reason,

@@ -92,7 +92,10 @@ export const command: Group = {
   exits: ['when all is done', 'when some order was not there'],
   actions: {
     list: action({
-      about: 'List orders, newest first',
+      about: `List orders, newest first
+
+The list asks DB1 alone, which does not know what was refunded: refund_due stays there. \`sluice orders show\` says refunded, and
+\`sluice refunds list\` what is still owed.`,
       options: LIST_OPTIONS,
       examples: ['sluice orders list --pool opening_night --status paying'],
       run: list,

@@ -35,7 +35,7 @@ async function list(values: Values<typeof LIST_OPTIONS>): Promise<number> {
     refund.id,
     refund.state,
     moneyOf(refund.amount, refund.currency),
-    refund.reason,
+    refund.error === null ? refund.reason : `${refund.reason} (${refund.error})`,
     refund.payment_key,
     toTheSecond(refund.created_at),
   ]);

@@ -87,7 +87,7 @@ export function judgeHolds({ orders }: Pick<IntakeLook, 'orders'>): Finding {
     return fail(
       'holds of orders',
       `${past_bound} hold seats for longer than they may, the oldest by ${past_bound_sec ?? 0} s`,
-      '`sluice work` ends them; `sluice orders list --status held` shows them',
+      '`sluice work` ends them; `sluice orders list --status held` shows them, and --status paying those whose payment takes no effect',
     );
   return ok('holds of orders', `${held} run, ${to_close} sessions to close`);
 }

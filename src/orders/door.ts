@@ -2,6 +2,7 @@
 
 import type { CallFunction } from '#core/call_function.ts';
 import type { ClaimPorts } from '#core/claim.ts';
+import { isSettled, type RefundRow } from '#core/console/order_shapes.ts';
 import { canWait } from '#core/failure.ts';
 import { type CheckoutPorts, checkoutRoute, createCheckoutStore } from '#core/orders/checkout.ts';
 import type { Log, Metrics } from '#core/ports.ts';
@@ -34,11 +35,6 @@ export function openCheckout(door: CheckoutDoor): Route {
   });
 }
 
-/** A row of public.order_refunds, as far as we look at it. */
-interface OrderRefund {
-  readonly state: string;
-}
-
 /** DB1 knows that a payment is to be refunded, and DB2 whether it was. While DB2 is away, DB1's word stands. */
 export function withRefunds<Ports extends Pick<ClaimPorts, 'getClaim'>>(
   ports: Ports,
@@ -51,8 +47,8 @@ export function withRefunds<Ports extends Pick<ClaimPorts, 'getClaim'>>(
       const claim = await ports.getClaim(claimId, secretHash);
       if (claim?.order?.status !== 'refund_due') return claim;
       try {
-        const refunds = await ledger<OrderRefund>('order_refunds', { p_order_id: claim.order.order_id });
-        return isRefunded(refunds) ? { ...claim, order: { ...claim.order, status: 'refunded' } } : claim;
+        const refunds = await ledger<RefundRow>('order_refunds', { p_order_id: claim.order.order_id });
+        return isSettled(refunds) ? { ...claim, order: { ...claim.order, status: 'refunded' } } : claim;
       } catch (error) {
         if (!canWait(error)) throw error;
         log.debug('DB2 is away: whether it was refunded is not known', { cause: error });
@@ -60,9 +56,4 @@ export function withRefunds<Ports extends Pick<ClaimPorts, 'getClaim'>>(
       }
     },
   };
-}
-
-/** Stripe has every one of them: how long a bank takes is not ours to know. */
-function isRefunded(refunds: readonly OrderRefund[]): boolean {
-  return refunds.length > 0 && refunds.every(({ state }) => state === 'sent' || state === 'done');
 }

@@ -75,7 +75,7 @@ const LEVELS_OF_ONE: readonly Level<Sample>[] = [
   },
   {
     name: 'sluice_orders_past_bound',
-    help: 'Orders that hold seats for longer than hold and grace allow.',
+    help: 'Orders that hold seats for longer than hold and grace allow, or are paid and undecided for more than a minute.',
     read: ({ orders }) => [[orders.past_bound]],
   },
   {
@@ -85,7 +85,7 @@ const LEVELS_OF_ONE: readonly Level<Sample>[] = [
   },
   {
     name: 'sluice_checkouts_to_close',
-    help: 'Sessions at Stripe that the closer has to close or to look at.',
+    help: 'Sessions at Stripe that the closer has to close or to look at, due or tried before.',
     read: ({ orders }) => [[orders.to_close]],
   },
   {

@@ -17,7 +17,9 @@ const SHORTEST_SEC = 30 * 60;
 const LONGEST_SEC = 24 * 60 * 60;
 const MAX_REFERENCE_CHARS = 200;
 const MAX_METADATA_CHARS = 500;
+/** Eight digits, and twelve in rupiah (github.com/dj-stripe/dj-stripe/pull/1786). */
 const MAX_AMOUNT = 99_999_999;
+const MAX_AMOUNTS: Readonly<Record<string, number>> = { idr: 999_999_999_999 };
 
 /** All that the stand-in knows of `Stripe.Checkout.SessionCreateParams`; Stripe refuses what it does not know, too. */
 const PARAMS: readonly (keyof Stripe.Checkout.SessionCreateParams)[] = [
@@ -198,7 +200,7 @@ function totalOf(items: Form): { amount: number; currency: string; title: string
   }
   if (!/^[a-z]{3}$/.test(currency))
     throw new Refusal(400, `Invalid currency: ${currency}`, { param: 'currency' });
-  if (amount < 1 || amount > MAX_AMOUNT)
+  if (amount < 1 || amount > (MAX_AMOUNTS[currency] ?? MAX_AMOUNT))
     throw new Refusal(400, `Invalid amount: ${amount}`, {
       code: 'parameter_invalid_integer',
       param: 'unit_amount',

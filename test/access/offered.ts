@@ -204,6 +204,7 @@ export const FUNCTIONS: Record<Side, Record<string, string[]>> = {
       'ledger_order_details',
       'ledger_order_metrics',
       'voided_claims',
+      'kept_claims',
       'settled_payments',
       'ticket_purchase',
       'resettle_payments',

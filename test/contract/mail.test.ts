@@ -23,7 +23,8 @@ describe('the mails of docs/paid_tickets.md', () => {
   let world: HandWorld;
   let dir: string;
   const mails: Mail[] = [];
-  let status = 200;
+  /** This address the service refuses. */
+  let refused = '';
   const service = createServer((request, response) => {
     let body = '';
     request.on('data', (chunk) => {
@@ -31,8 +32,8 @@ describe('the mails of docs/paid_tickets.md', () => {
     });
     request.on('end', () => {
       const { to, text } = JSON.parse(body);
-      if (status === 200) mails.push({ key: String(request.headers['idempotency-key']), to, text });
-      response.writeHead(status).end();
+      if (to !== refused) mails.push({ key: String(request.headers['idempotency-key']), to, text });
+      response.writeHead(to === refused ? 503 : 200).end();
     });
   });
 
@@ -81,15 +82,57 @@ describe('the mails of docs/paid_tickets.md', () => {
     for (const path of links) assert.equal((await fetch(world.server.url + path)).status, 200, path);
   });
 
-  it('are sent by the next run where the mail service refused', async () => {
-    const order = await world.bought('opera', 'eva', 'pi_eva');
-    status = 503;
-    assert.notEqual((await run()).code, 0);
-    status = 200;
-    assert.equal((await run()).code, 0);
-    assert.deepEqual(
-      mails.slice(1).map(({ key }) => key),
-      [`tickets-${order.order_id}`],
-    );
+  /** Whom the next run mails. */
+  const mailed = async (code: number): Promise<string[]> => {
+    const known = mails.length;
+    const ended = await run();
+    assert.equal(ended.code, code, ended.output);
+    return mails.slice(known).map(({ to }) => to);
+  };
+
+  it('are sent by the next run where the mail service refused, and to all others at once', async () => {
+    await world.bought('opera', 'eva', 'pi_eva');
+    await world.bought('opera', 'fay', 'pi_fay');
+    refused = 'eva@example.com';
+    assert.deepEqual(await mailed(1), ['fay@example.com']);
+    refused = '';
+    assert.deepEqual(await mailed(0), ['eva@example.com']);
+  });
+
+  it('are sent to all others where the server does not know an order', async () => {
+    const lost = '00000000-0000-7000-8000-000000000001';
+    await world.db2.query('insert into public.ticket_mails (order_id, user_id) values ($1, $2)', [
+      lost,
+      'lost',
+    ]);
+    await world.bought('opera', 'gil', 'pi_gil');
+    assert.deepEqual(await mailed(1), ['gil@example.com']);
+    await world.db2.query('delete from public.ticket_mails where order_id = $1', [lost]);
+  });
+
+  it('are not sent for an order that was voided before', async () => {
+    const { claims } = await world.bought('opera', 'hal', 'pi_hal');
+    const body = { claim_ids: claims, refund: true, reason: 'rain' };
+    assert.equal((await world.post('/admin/claims/void', body)).status, 200);
+    await world.carry();
+    assert.deepEqual([await mailed(0), await mailed(0)], [[], []]);
+    const open = 'select count(*)::int as n from public.ticket_mails where mailed_at is null';
+    assert.equal((await world.db2.query(open)).rows[0].n, 0, 'and it is done');
+  });
+
+  it('wait for a paid seat that is a dead letter, and then have all seats', async () => {
+    const order = await world.order('opera', 'ida', 2);
+    await world.pay(order, await world.checkout(order), 'pi_ida');
+    await world.carry();
+    const kill = `select public.intake_route_to_dlq(q.msg_id, q.message || '{"reason": "test"}', 0) as msg_id
+      from pgmq.q_intake_queue q where q.message ->> 'claim_id' = $1`;
+    const [letter] = (await world.db1.query(kill, [order.claims[1]])).rows;
+    await world.bridge();
+    assert.deepEqual(await mailed(0), []);
+    const body = { msg_ids: [Number(letter.msg_id)], reason: 'mended' };
+    assert.equal((await world.post('/admin/dlq/replay', body)).status, 200);
+    await world.bridge();
+    assert.deepEqual(await mailed(0), ['ida@example.com']);
+    assert.equal([...(mails.at(-1)?.text ?? '').matchAll(/\/t\//g)].length, 2);
   });
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { assertRefusal } from '../server/support.ts';
+import { ADMIN_KEY, ask, assertRefusal, bearer } from '../server/support.ts';
 import { HandWorld, PRICE } from './hand_world.ts';
 
 const UNKNOWN_ID = '00000000-0000-4000-8000-000000000000';
@@ -114,6 +114,25 @@ describe('orders in the admin API', () => {
     assertRefusal(await world.post('/admin/refunds/send', { ids: [] }), 422, 'invalid_input');
   });
 
+  it('say refunded once an operator has skipped the refund of an order, to its buyer and in the console', async () => {
+    await world.putOnSale('revue', 1);
+    const order = await world.order('revue', 'joy');
+    const link = { metadata: { claim_id: order.order_id, user_id: 'joy', verified: 'false' } };
+    await world.pay(order, 'cs_link_4', 'pi_joy', { ...link, amount_total: 1 });
+    await world.carry();
+    const claimUrl = `${world.server.url}/v1/claims/${order.order_id}`;
+    const released = await ask(claimUrl, { method: 'DELETE', headers: bearer(ADMIN_KEY) });
+    assert.equal(released.status, 200, released.text);
+    const statuses = async () => [
+      (await world.get(`/v1/claims/${order.order_id}`)).json.order.status,
+      (await world.get(`/admin/orders/${order.order_id}`)).json.order.status,
+    ];
+    assert.deepEqual(await statuses(), ['refund_due', 'refund_due']);
+    const body = { ids: ['settle:stripe/pi_joy'], reason: 'paid back in cash' };
+    assert.equal((await world.post('/admin/refunds/skip', body)).json.results[0].outcome, 'skipped');
+    assert.deepEqual(await statuses(), ['refunded', 'refunded']);
+  });
+
   it('void claims that an operator names: a plan first, then the ticket is gone and its seat on sale', async () => {
     await world.putOnSale('cinema', 2);
     const order = await world.bought('cinema', 'fay', 'pi_fay', 2);
@@ -152,6 +171,36 @@ describe('orders in the admin API', () => {
       { claim_id: held.order_id, outcome: 'held_release_instead' },
     ]);
     assertRefusal(await world.post('/admin/claims/void', { claim_ids: [first] }), 422, 'invalid_input');
+  });
+
+  it('void a claim with a refund after a void without one, and once', async () => {
+    await world.putOnSale('circus', 2);
+    const order = await world.bought('circus', 'ian', 'pi_ian', 2);
+    const [first = '', second = ''] = order.claims;
+    const again = async (refund: boolean, ids: string[], dry_run = false) => {
+      const body = { claim_ids: ids, refund, reason: 'rain', dry_run };
+      const { json } = await world.post('/admin/claims/void', body);
+      return json.results.map(({ outcome }: { outcome: string }) => outcome).join(' ');
+    };
+    const owed = async () =>
+      (await world.get(`/admin/orders/${order.order_id}`)).json.refunds.map(
+        ({ amount, state }: Record<string, unknown>) => `${amount} ${state}`,
+      );
+    assert.equal(await again(false, [first]), 'void_requested');
+    await world.carry();
+    assert.equal(await again(false, [first]), 'already_voided');
+    assert.equal(await again(true, [first], true), 'would_void');
+    assert.deepEqual(await owed(), []);
+    assert.equal(await again(true, [first]), 'void_requested');
+    await world.carry();
+    assert.deepEqual(await owed(), [`${PRICE} due`]);
+    assert.equal(await again(true, [first]), 'already_voided');
+    // Both before a courier comes.
+    assert.equal(await again(false, [second]), 'void_requested');
+    assert.equal(await again(true, [second]), 'void_requested');
+    await world.carry();
+    assert.deepEqual(await owed(), [`${PRICE} due`, `${PRICE} due`]);
+    assert.equal(await again(true, [first, second]), 'already_voided already_voided');
   });
 
   it('void a ticket again that a ledger restored to a moment before the void has again', async () => {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, it } from 'node:test';
 import type Stripe from 'stripe';
 import { createSluiceClient } from '#client/index.ts';
-import { ask, assertRefusal, bearer, startTestServer, token } from '../server/support.ts';
+import { ADMIN_KEY, ask, assertRefusal, bearer, startTestServer, token } from '../server/support.ts';
 import { type Buyer, OrderWorld, PRICE, secretOf } from './world.ts';
 
 describe('checkout', () => {
@@ -43,6 +43,22 @@ describe('checkout', () => {
       pool_id: pool,
       checkout: `${buyer.claim_id}:1`,
     });
+  });
+
+  it('takes the price of a ticket for 1,500,000 rupiah', async () => {
+    const { status, text } = await ask(`${world.server.url}/admin/pools`, {
+      method: 'POST',
+      headers: bearer(ADMIN_KEY),
+      body: {
+        ...{ pool_id: 'jakarta', slots: 1, hold_sec: 600, confirm_by: 'payment', payment_tenant: 'stripe' },
+        ...{ price: 150_000_000, currency: 'idr' },
+      },
+    });
+    assert.equal(status, 201, text);
+    const buyer = await world.claim('jakarta');
+    const { json } = await world.checkout(buyer);
+    assert.deepEqual([json.amount, json.currency], [150_000_000, 'idr']);
+    assert.equal((await sessionsOf(buyer))[0]?.amount_total, 150_000_000);
   });
 
   it('never takes the way back from the request', async () => {
@@ -165,6 +181,78 @@ describe('checkout', () => {
       (await sessionsOf(buyer)).map(({ url }) => url),
       [made.json.url],
     );
+  });
+
+  it('takes another key where the first try failed and its request has become too late for Stripe', async () => {
+    const buyer = await world.claim(await world.pool(1));
+    await world.standIn.control.set({ down: true });
+    assertRefusal(await world.checkout(buyer), 503, 'payment_unavailable');
+    await world.standIn.control.set({ down: false });
+    // As if 90 seconds had passed.
+    await world.db1.query(
+      `update public.checkouts set params = params || jsonb_build_object('expires_at', (params ->> 'expires_at')::int - 90)
+       where order_id = $1`,
+      [buyer.claim_id],
+    );
+    const made = await world.checkout(buyer);
+    assert.equal(made.status, 201, made.text);
+    assert.deepEqual(await checkoutsOf(buyer), ['1 expired', '2 open']);
+    assert.equal((await sessionsOf(buyer)).length, 1);
+  });
+
+  /** DB1 is set back to before the checkout; its next request to Stripe has another end. */
+  const forgetCheckout = async (buyer: Buyer): Promise<void> => {
+    await world.db1.query('delete from public.checkouts where order_id = $1', [buyer.claim_id]);
+    await world.db1.query(
+      `update public.orders set hold_until = hold_until + interval '1 hour' where order_id = $1`,
+      [buyer.claim_id],
+    );
+  };
+
+  it('finds the session of a checkout that DB1 lost', async () => {
+    const buyer = await world.claim(await world.pool(1));
+    const first = await world.checkout(buyer);
+    await forgetCheckout(buyer);
+    const again = await world.checkout(buyer);
+    assert.deepEqual([again.status, again.json.url], [201, first.json.url], again.text);
+    assert.deepEqual(await checkoutsOf(buyer), ['1 open']);
+    assert.equal((await sessionsOf(buyer)).length, 1);
+  });
+
+  it('asks for no second payment where the session that DB1 lost is paid', async () => {
+    const buyer = await world.claim(await world.pool(1));
+    const session = await world.session(buyer);
+    await forgetCheckout(buyer);
+    await world.standIn.control.set({ webhooks: 'dropped' });
+    await world.standIn.control.pay(session);
+    assertRefusal(await world.checkout(buyer), 409, 'paid');
+    await world.endHold(buyer);
+    await world.orders();
+    await world.standIn.control.set({ webhooks: 'on' });
+    assert.equal(await world.statusOf(buyer), 'paid');
+    assert.equal((await sessionsOf(buyer)).length, 1);
+  });
+
+  it('tells what Stripe said where it refuses every try', async (t) => {
+    const lines: string[] = [];
+    const buyer = await world.claim(await world.pool(1));
+    await world.db1.query('update public.orders set unit_price = 1e12 where order_id = $1', [buyer.claim_id]);
+    t.mock.method(process.stderr, 'write', (text: unknown) => lines.push(String(text)) > 0);
+    const apiUrls = { STRIPE_API_URL: world.standIn.url };
+    const level = process.env.SLUICE_LOG;
+    process.env.SLUICE_LOG = 'warn';
+    const server = await startTestServer(world.databases, { host: '127.0.0.1', secretOf, apiUrls });
+    process.env.SLUICE_LOG = level;
+    try {
+      const headers = { 'x-claim-secret': buyer.secret };
+      const url = `${server.url}/v1/claims/${buyer.claim_id}/checkout`;
+      const refused = await ask(url, { method: 'POST', headers });
+      assertRefusal(refused, 503, 'payment_unavailable');
+      assert.match(refused.json.error.hint, /^Stripe refuses .* operator/);
+    } finally {
+      await server.stop();
+    }
+    assert.match(lines.join(''), /a checkout session was refused.*Invalid amount/);
   });
 
   it('of a server that does not know its own address, or has no key that fits, makes nothing', async () => {

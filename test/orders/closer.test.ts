@@ -26,22 +26,28 @@ const UNPAID: Session = {
 
 type Call = { name: string; args: Record<string, unknown> };
 
-/** One row is worked on; the answer is what both databases were told. */
-async function close(change: Partial<CheckoutRow>, stripe: Partial<Payments>): Promise<Call[]> {
+/** One row is worked on; the answer is what both databases were told. `seen` gets what became of it, and what was logged. */
+async function close(
+  change: Partial<CheckoutRow>,
+  stripe: Partial<Payments>,
+  { pulled = 'success', seen = [] as string[] } = {},
+): Promise<Call[]> {
   const rows = [{ ...ROW, ...change }];
   const calls: Call[] = [];
   const call = (async (name: string, args: Record<string, unknown>) => {
     if (name === 'take_closing') return rows.splice(0);
     calls.push({ name, args });
+    if (name === 'record_pulled') return [{ record_pulled: pulled }];
     return name === 'close_checkout' ? [{ close_checkout: true }] : [];
   }) as CallFunction;
   const silent = () => undefined;
   const closer = new Closer({
     ...{ db1: call, db2: call, paymentsOf: async () => stripe as Payments, now: Date.now },
     metrics: { count: silent, observe: silent, set: silent } as never,
-    log: { debug: silent, info: silent, warn: silent, error: silent } as never,
+    log: { debug: silent, info: silent, warn: silent, error: (text: string) => seen.push(text) } as never,
   });
-  await closer.drain(new AbortController().signal);
+  const { outcomes } = await closer.drain(new AbortController().signal);
+  seen.unshift(...Object.keys(outcomes));
   return calls;
 }
 
@@ -81,6 +87,17 @@ describe('a session that was paid', () => {
       calls.map(({ name }) => name),
       ['record_pulled', 'checkout_later'],
     );
+  });
+
+  it('and whose payment has no effect in the ledger is counted as such, and logged', async () => {
+    const after = async (pulled: string) => {
+      const seen: string[] = [];
+      await close({ state: 'complete' }, stripe({ ...UNPAID, isPaid: true }), { pulled, seen });
+      return seen;
+    };
+    assert.deepEqual(await after('success'), ['pulled']);
+    for (const answer of ['skipped', 'typescript', 'failed', 'dead_letter', 'in_flight'])
+      assert.deepEqual(await after(answer), [answer, 'a session is paid, and its payment has no effect yet']);
   });
 
   it('is not told before it says that it is paid: the ledger takes it once', async () => {

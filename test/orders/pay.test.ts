@@ -4,7 +4,9 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, it } from 'node:test';
 import type Stripe from 'stripe';
-import { assertRefusal } from '../server/support.ts';
+import { createLog } from '../../src/log.ts';
+import { carryOrdersOnce } from '../../src/orders/crew.ts';
+import { ADMIN_KEY, ask, assertRefusal, bearer } from '../server/support.ts';
 import { OrderWorld, PRICE, until } from './world.ts';
 
 describe('a claim that is paid for', () => {
@@ -57,6 +59,44 @@ describe('a claim that is paid for', () => {
     await isTicket(pool);
     assert.equal(await world.free(pool), 0);
     assert.equal(await world.statusOf(buyer), 'paid');
+  });
+
+  it('keeps its seat where its endpoint skips the payment: operators are told, and a replay makes it a ticket', async () => {
+    const level = async () =>
+      (await world.db1.query('select intake.order_level() as level')).rows[0].level as Record<string, number>;
+    const endpointTakes = (mode: string) =>
+      world.db2.query(`update public.webhook_endpoints set livemode = $1 where tenant = 'stripe'`, [mode]);
+    const lookNow = () =>
+      world.db1.query(`update public.checkouts set next_attempt_at = now() where state = 'complete'
+                         and next_attempt_at < 'infinity'`);
+    const pool = await world.pool(1);
+    const buyer = await world.claim(pool);
+    await endpointTakes('test');
+    const session = await world.session(buyer);
+    await world.standIn.control.pay(session);
+    await world.delivered();
+    await world.endHold(buyer, { withGrace: true });
+    const lines: string[] = [];
+    const log = createLog('error', (line) => lines.push(line));
+    await carryOrdersOnce({ ...world.orderOptions, log }, new AbortController().signal);
+    assert.equal(await world.statusOf(buyer), 'paying');
+    const told = lines.map((line) => JSON.parse(line)).find(({ order_id }) => order_id === buyer.claim_id);
+    assert.deepEqual([told?.event_id, told?.status], [`pull:${session}`, 'skipped']);
+    await world.db1.query(`update public.checkouts set completed_at = completed_at - interval '2 minutes'`);
+    const { paying, past_bound, to_close } = await level();
+    assert.deepEqual({ paying, past_bound, to_close }, { paying: 1, past_bound: 1, to_close: 1 });
+    await endpointTakes('both');
+    const replayed = await ask(`${world.server.url}/admin/webhooks/events/replay`, {
+      method: 'POST',
+      headers: bearer(ADMIN_KEY),
+      body: { filter: { status: 'skipped', event_id: told.event_id } },
+    });
+    assert.equal(replayed.status, 200, replayed.text);
+    await world.work();
+    await lookNow();
+    await world.work();
+    assert.equal(await world.statusOf(buyer), 'paid');
+    assert.equal((await level()).past_bound, 0);
   });
 
   it('is freed when its hold is over, and its session is closed before', async () => {

@@ -75,6 +75,8 @@ create table public.checkouts (
   next_attempt_at timestamptz not null,
   attempts int not null default 0,
   created_at timestamptz not null default now(),
+  -- Since when it is complete.
+  completed_at timestamptz,
   primary key (order_id, n),
   constraint checkout_state_is_known check (state in ('creating', 'open', 'processing', 'complete', 'expired')),
   constraint one_checkout_per_session unique (session_id)
@@ -84,6 +86,8 @@ create unique index one_live_checkout on public.checkouts (order_id) where state
 create index checkouts_due on public.checkouts (next_attempt_at) where next_attempt_at < 'infinity';
 -- For take_closing: a backlog of one kind costs a look for the other nothing.
 create index checkouts_to_take on public.checkouts ((session_id is null), next_attempt_at) where next_attempt_at < 'infinity';
+-- For those who watch: what the closer has tried and could not end. No running hold is among them.
+create index checkouts_tried on public.checkouts (next_attempt_at) where attempts > 1 and next_attempt_at < 'infinity';
 
 -- Promise: how an order stands: held, paying (a session was paid, and its decision is on the way), paid, expired, released, voided
 -- (all of its tickets), or refund_due (it has ended, and its payment could not buy). Second call: the same. Locks: none.
@@ -587,6 +591,9 @@ begin
   update public.checkouts k
   set lease_token = null, state = case when k.state in ('complete', 'expired') then k.state else p_state end,
     payment_intent = coalesce(k.payment_intent, p_payment_intent),
+    completed_at = case
+      when p_state = 'complete' and k.state not in ('complete', 'expired') then clock_timestamp() else k.completed_at
+    end,
     attempts = case when p_state = 'processing' and k.state <> 'processing' then 0 else k.attempts end,
     next_attempt_at = case
       when p_state = 'processing' and k.state <> 'processing' then clock_timestamp() + c_poll

@@ -2,13 +2,17 @@
 -- look reads what is due, and no more than 10000 rows of a kind.
 
 -- Promise: one look at the orders that are not settled: held (their hold runs), paying (a session is paid and undecided), past_bound
--- (they hold slots for longer than hold and grace allow; c_slack_sec is what a worker takes) with past_bound_sec, the age of the
--- oldest of them, and to_close (sessions that the closer has to look at now). Second call: the same, later. Locks: none.
+-- (they hold slots for longer than hold and grace allow, where c_slack_sec is what a worker takes; or a session of theirs was paid more
+-- than c_decide_sec ago, and is undecided) with past_bound_sec, for how long the oldest of them is, and to_close (sessions that the
+-- closer has to look at now, and those that it has tried before and not ended; one whose payment is on its way waits for that).
+-- Second call: the same, later. Locks: none.
 create function intake.order_level() returns jsonb
 language plpgsql stable set search_path = ''
 set enable_seqscan = off as $$
 declare
   c_slack_sec constant int := 5;
+  c_decide_sec constant int := 60;
+  v_now constant timestamptz := clock_timestamp();
   v_held bigint;
   v_late record;
   v_open record;
@@ -23,23 +27,34 @@ begin
     ) waiting
   ) h
   where c.price is not null;
-  select count(*) as orders, max(extract(epoch from clock_timestamp() - l.grace_until)) as oldest_sec into v_late
+  select count(*) as orders, max(extract(epoch from v_now - l.grace_until)) as oldest_sec into v_late
   from public.engine_config c
   cross join lateral (
     select o.grace_until from public.orders o
-    where o.pool_id = c.pool_id and o.hold_until < clock_timestamp() and o.ended_at is null
-      and o.grace_until < clock_timestamp() - make_interval(secs => c_slack_sec)
+    where o.pool_id = c.pool_id and o.hold_until < v_now and o.ended_at is null
+      and o.grace_until < v_now - make_interval(secs => c_slack_sec)
     order by o.hold_until limit 10000
   ) l
   where c.price is not null;
-  select count(*) filter (where k.next_attempt_at <= clock_timestamp()) as due, count(*) filter (where k.state = 'complete') as paid
+  select count(*) filter (where k.is_due or k.state <> 'processing') as due, count(*) filter (where k.state = 'complete') as paid,
+    count(distinct k.order_id) filter (where k.undecided_sec > 0) as late, max(k.undecided_sec) filter (where k.undecided_sec > 0) as oldest_sec
   into v_open
   from (
-    select k.state, k.next_attempt_at from public.checkouts k
-    where k.next_attempt_at < 'infinity' order by k.next_attempt_at limit 10000
+    select d.*, case when d.state = 'complete' then extract(epoch from v_now - d.completed_at) - c_decide_sec end as undecided_sec
+    from (
+      (
+        select k.order_id, k.state, k.completed_at, true as is_due from public.checkouts k
+        where k.next_attempt_at <= v_now order by k.next_attempt_at limit 10000
+      )
+      union all
+      (
+        select k.order_id, k.state, k.completed_at, false from public.checkouts k
+        where k.next_attempt_at > v_now and k.next_attempt_at < 'infinity' and k.attempts > 1 order by k.next_attempt_at limit 10000
+      )
+    ) d
   ) k;
-  return jsonb_build_object('held', v_held, 'paying', v_open.paid, 'past_bound', v_late.orders,
-    'past_bound_sec', round(v_late.oldest_sec, 1), 'to_close', v_open.due);
+  return jsonb_build_object('held', v_held, 'paying', v_open.paid, 'past_bound', v_late.orders + v_open.late,
+    'past_bound_sec', round(greatest(v_late.oldest_sec, v_open.oldest_sec), 1), 'to_close', v_open.due);
 end
 $$;
 

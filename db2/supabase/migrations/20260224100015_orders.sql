@@ -94,7 +94,7 @@ $$;
 
 -- A row of the ledger about what a payment bought. purchase: it bought tickets. purchase_void: one was taken back. forfeit: the
 -- seller keeps the money, or (above zero) does not after all, because it went back or a dispute took it. source is the row of
--- claim_outbox, the voided claim or the refund that it is about, or gone:<payment_key>:<n>.
+-- claim_outbox, the voided claim or the refund that it is about, gone:<payment_key>:<n>, or owed:void:<claim_id>.
 create type webhook.order_credit as (
   payment_key text,
   user_id text,
@@ -165,8 +165,9 @@ $$;
 -- what disputes hold or took, less owed_elsewhere. Each refund counts once. If it is not clear yet whether a refund is counted
 -- already, the row is written all the same, and is done when the whole payment is gone (tell_order). If nothing is left, there is
 -- no row. An id void:… is about a ticket, which is void by now. For every other id, left is worth_of.owed less owed_elsewhere: live
--- tickets and what the seller keeps come first. p_state is due or review. p_actor is the operator who asked for it, null where
--- Sluice owes it by itself.
+-- tickets and what the seller keeps come first. They do so for an id void:…, too, but what went away in part stands against no ticket:
+-- the row keeps its amount, and is for an operator to review. p_state is due or review. p_actor is the operator who asked for it, null
+-- where Sluice owes it by itself.
 -- Second call: changes nothing. Locks: the refund; the caller holds the payment.
 create function webhook.owe(
   p_payment public.payments,
@@ -180,16 +181,23 @@ returns void
 language plpgsql set search_path = ''
 set enable_seqscan = off as $$
 declare
-  v_left bigint := p_payment.captured - p_payment.refunded + coalesce(p_payment.disputed, 0);
+  v_elsewhere constant bigint := webhook.owed_elsewhere(p_payment, p_id);
+  v_owed constant bigint := (select w.owed from webhook.worth_of(p_payment) w) - v_elsewhere;
+  v_left bigint := p_payment.captured - p_payment.refunded + coalesce(p_payment.disputed, 0) - v_elsewhere;
+  v_is_short boolean;
+  v_state text;
 begin
   if p_id not like 'void:%' then
-    v_left := (select w.owed from webhook.worth_of(p_payment) w);
+    v_left := v_owed;
   end if;
-  v_left := v_left - webhook.owed_elsewhere(p_payment, p_id);
+  v_is_short := v_owed < least(p_amount, v_left);
+  v_state := case when v_is_short then 'review' else p_state end;
   if least(p_amount, v_left) > 0 then
-    insert into public.refunds_due (id, payment_key, order_id, amount, currency, reason, state, is_auto, decided_by, refund_key)
+    insert into public.refunds_due
+      (id, payment_key, order_id, amount, currency, reason, state, is_auto, decided_by, refund_key, error)
     values (p_id, p_payment.provider || '/' || p_payment.object_id, p_payment.order_id, least(p_amount, v_left), p_payment.currency,
-      p_reason, p_state, p_state = 'due' and p_actor is null, p_actor, p_id)
+      p_reason, v_state, v_state = 'due' and p_actor is null, p_actor, p_id,
+      case when v_is_short then 'other tickets of the payment are worth what is left of it' end)
     on conflict do nothing;
   end if;
 end
@@ -211,9 +219,8 @@ language sql set search_path = '' as $$
 $$;
 
 -- Promise: the claims {claim_id, resource_id, pool_id, user_id, verified, order_id, payment_key, unit_price, currency} have their
--- tombstones, and their tickets are gone; where one was paid, its purchase is taken back in the ledger, and it is owed, where the
--- outbox row asks for a refund, or forfeited, where an operator's row does not. Returns the claims that were not voided before.
--- Raises SL015 not read committed. Second call: none, and changes nothing.
+-- tombstones, and their tickets are gone. What becomes of their price is told at webhook.take_back_purchases. Returns the claims
+-- that were not voided before. Raises SL015 not read committed. Second call: none, and changes nothing.
 -- Locks: tickets, by their slots → voided_tickets → refunds_due → keys of the ledger; the caller holds the payments and the row.
 create function webhook.end_tickets(p_row public.claim_outbox, p_claims jsonb) returns uuid[]
 language plpgsql set search_path = ''
@@ -245,47 +252,95 @@ begin
   )
   select coalesce(array_agg(v.claim_id), '{}') into v_new from voided v;
   delete from public.confirmed_tickets t where t.claim_id = any (v_claim_ids);
-  perform webhook.take_back_purchase(p_row, c.claim_id, c.user_id, c.payment_key, c.unit_price, c.currency)
-  from jsonb_to_recordset(p_claims)
-    as c (claim_id uuid, user_id text, payment_key text, unit_price bigint, currency text)
-  where c.claim_id = any (v_new) and c.payment_key is not null;
+  perform webhook.take_back_purchases(p_row, p_claims, v_new);
   return v_new;
 end
 $$;
 
--- Promise: the purchase of a voided claim is taken back in the ledger. What it cost is owed where the outbox row asks for a
--- refund, forfeited where an operator asked for none, and neither where the payment itself is gone. The ledger's rows have the
--- name that the payment has: a payment that came after its user was erased has the name that it brought, the claim has not. Where
--- the pool's operators refund themselves, the refund waits for one.
--- Second call: changes nothing. Locks: refunds_due → keys of the ledger; the caller holds the payment.
-create function webhook.take_back_purchase(
-  p_row public.claim_outbox,
-  p_claim_id uuid,
-  p_user_id text,
-  p_payment_key text,
-  p_unit_price bigint,
-  p_currency text
-)
-returns void
+-- Promise: what the seller keeps of the price of this claim (void:<claim_id>), because an operator voided it without a refund; 0
+-- where it is nothing, and where refunds_due has its refund: what an operator skipped stays skipped. Second call: the same.
+-- Locks: none.
+create function webhook.kept_price(p_payment public.payments, p_source text) returns bigint
+language sql stable set search_path = ''
+set enable_seqscan = off as $$
+  select coalesce(max(greatest(0, least(-c.amount, w.kept))), 0)
+  from public.credit_ledger c
+  cross join lateral webhook.worth_of(p_payment) w
+  where (c.provider, c.event_id, c.kind, c.object_id) = (p_payment.provider, p_source, 'forfeit', p_payment.object_id)
+    and not exists (select from public.refunds_due r where r.id = p_source)
+    and not exists (
+      select from public.credit_ledger b
+      where (b.provider, b.event_id, b.kind) = (p_payment.provider, 'owed:' || p_source, 'forfeit')
+    );
+$$;
+
+-- Promise: those of the claims whose price is kept (webhook.kept_price): a void with a refund still owes it. Second call: the same.
+-- Locks: none.
+create function public.kept_claims(p_claim_ids uuid[]) returns setof uuid
+language sql stable security definer set search_path = ''
+set enable_seqscan = off as $$
+  select v.claim_id
+  from public.voided_tickets v
+  join public.payments p on p.order_id = v.order_id
+  where v.claim_id = any (p_claim_ids) and webhook.kept_price(p, 'void:' || v.claim_id) > 0;
+$$;
+
+-- Promise: the purchases of the voided claims p_new are taken back in the ledger, all before anything else: none of them is worth
+-- anything then. What each cost is owed where the outbox row asks for a refund, forfeited where an operator asked for none, and neither
+-- where the payment itself is gone. Where the row asks for a refund, the claims that were voided before are owed what the seller
+-- keeps of them (webhook.kept_price), and the seller keeps it no longer. The ledger's rows have the name that the payment has: a
+-- payment that came after its user was erased has the name that it brought, the claim has not. Where the pool's operators refund
+-- themselves, the refund waits for one.
+-- Second call: changes nothing. Locks: keys of the ledger and refunds_due; the caller holds the payments.
+create function webhook.take_back_purchases(p_row public.claim_outbox, p_claims jsonb, p_new uuid[]) returns void
 language plpgsql set search_path = ''
 set enable_seqscan = off as $$
 declare
-  v_source constant text := 'void:' || p_claim_id;
-  v_user_id constant text := coalesce((select p.user_id from webhook.lock_payment(p_payment_key) p), p_user_id);
+  v_claim record;
+  v_price bigint;
 begin
-  perform webhook.write_order_credits(array[
-    (p_payment_key, v_user_id, 'purchase_void', v_source, p_unit_price, p_currency)::webhook.order_credit
-  ]);
-  if (p_row.fact ->> 'refund')::boolean then
-    perform webhook.owe(
-      p, v_source, p_unit_price, coalesce(p_row.fact ->> 'reason', 'the ticket was taken back'),
-      case when s.result ->> 'refund_by' = 'operator' then 'review' else 'due' end, p_row.fact ->> 'actor'
-    )
-    from webhook.lock_payment(p_payment_key) p
-    left join public.claim_outbox s on s.id = 'settle:' || p_payment_key;
-  elsif p_row.fact ->> 'cause' = 'operator' then
-    perform webhook.forfeit(p, v_source, p_unit_price) from webhook.lock_payment(p_payment_key) p;
+  perform webhook.write_order_credits(array(
+    select (
+      c.payment_key, coalesce((select p.user_id from webhook.lock_payment(c.payment_key) p), c.user_id), 'purchase_void',
+      'void:' || c.claim_id, c.unit_price, c.currency
+    )::webhook.order_credit
+    from jsonb_to_recordset(p_claims) as c (claim_id uuid, user_id text, payment_key text, unit_price bigint, currency text)
+    where c.claim_id = any (p_new) and c.payment_key is not null
+  ));
+  for v_claim in
+    select 'void:' || c.claim_id as source, c.claim_id = any (p_new) as is_new, c.unit_price, p as payment,
+      case when s.result ->> 'refund_by' = 'operator' then 'review' else 'due' end as state
+    from jsonb_to_recordset(p_claims) as c (claim_id uuid, payment_key text, unit_price bigint)
+    cross join lateral webhook.lock_payment(c.payment_key) p
+    left join public.claim_outbox s on s.id = 'settle:' || c.payment_key
+    order by c.claim_id
+  loop
+    if (p_row.fact ->> 'refund')::boolean then
+      v_price := case when v_claim.is_new then v_claim.unit_price else webhook.keep_no_longer(v_claim.payment, v_claim.source) end;
+      perform webhook.owe(
+        v_claim.payment, v_claim.source, v_price, coalesce(p_row.fact ->> 'reason', 'the ticket was taken back'), v_claim.state,
+        p_row.fact ->> 'actor'
+      );
+    elsif v_claim.is_new and p_row.fact ->> 'cause' = 'operator' then
+      perform webhook.forfeit(v_claim.payment, v_claim.source, v_claim.unit_price);
+    end if;
+  end loop;
+end
+$$;
+
+-- Promise: what the seller keeps of this price (webhook.kept_price) is not kept any more; returns it. Second call: 0.
+-- Locks: the key of the ledger's row; the caller holds the payment.
+create function webhook.keep_no_longer(p_payment public.payments, p_source text) returns bigint
+language plpgsql set search_path = '' as $$
+declare
+  v_kept constant bigint := webhook.kept_price(p_payment, p_source);
+begin
+  if v_kept > 0 then
+    perform webhook.write_order_credits(array[(
+      p_payment.provider || '/' || p_payment.object_id, p_payment.user_id, 'forfeit', 'owed:' || p_source, v_kept, p_payment.currency
+    )::webhook.order_credit]);
   end if;
+  return v_kept;
 end
 $$;
 
@@ -614,7 +669,7 @@ end
 $$;
 
 -- Promise: none of these claims (rows of public.void_targets of the intake) can be a ticket, now or later. What becomes of their price
--- is told at webhook.take_back_purchase. outcome is voided (by this call) or already. The intake may then free the slots.
+-- is told at webhook.take_back_purchases. outcome is voided (by this call) or already. The intake may then free the slots.
 -- Raises SL001 if the outbox has no void with this id, SL015 not read committed. Second call: already.
 -- Locks: payments, by key → outbox row → those of webhook.end_tickets.
 create function public.void_order_tickets(p_outbox_id text, p_claims jsonb) returns table (claim_id uuid, outcome text)
@@ -643,7 +698,8 @@ $$;
 -- Promise: the courier is to take these claims back, with a refund of what each cost or without (then the seller keeps the money),
 -- and an audit row says who asked; returns the id of the outbox row. Claims that have ended already, are not paid yet or are not known
 -- to the intake stay as they are: it names its targets when it is asked. Raises SL001 for a list that is empty, above 1000 or has
--- gaps. Second call: a second row, which finds nothing left to do. Locks: none but the new rows.
+-- gaps. Second call: a second row, which finds nothing left to do; with a refund, after a call without one, it owes what was kept.
+-- Locks: none but the new rows.
 create function public.request_void(p_claim_ids uuid[], p_refund boolean, p_actor text, p_reason text default null)
 returns text
 language plpgsql security definer set search_path = '' as $$

@@ -103,6 +103,7 @@ grant execute on function public.ticket_details(uuid) to service_role;
 grant execute on function public.ledger_order_details(uuid) to service_role;
 grant execute on function public.ledger_order_metrics() to service_role;
 grant execute on function public.voided_claims(uuid[]) to service_role;
+grant execute on function public.kept_claims(uuid[]) to service_role;
 grant execute on function public.settled_payments(text, int) to service_role;
 grant execute on function public.ticket_purchase(uuid) to service_role;
 grant execute on function public.resettle_payments(text[], text, text) to service_role;

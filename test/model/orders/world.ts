@@ -332,8 +332,9 @@ export class World {
 
   async requestVoid(claims: readonly string[], isRefund: boolean): Promise<void> {
     await this.#lane.db2.rows('select public.request_void($1, $2, $3, $4)', [claims, isRefund, ACTOR, null]);
+    // A void with a refund corrects one without, whichever is asked for first.
     for (const claim of claims)
-      if (this.#takenBack.get(claim) !== 'forfeit')
+      if (this.#takenBack.get(claim) !== 'refund')
         this.#takenBack.set(claim, isRefund ? 'refund' : 'forfeit');
     await this.look('db2');
   }

@@ -101,7 +101,7 @@ const ROWS = {
   ],
   payment_unavailable: [
     503,
-    'The payment provider cannot be reached.',
+    'The payment provider gives no page to pay on.',
     'Try again after Retry-After seconds: the slot is held until hold_until.',
     RETRY,
   ],

@@ -1,6 +1,6 @@
 -- What operators see of orders: a list, what waits, and what reconcile asks.
 begin;
-select plan(24);
+select plan(30);
 
 create function pg_temp.level(p_name text) returns numeric language sql as $$
   select (intake.order_level() ->> p_name)::numeric
@@ -57,6 +57,23 @@ select tests.settle(tests.payment(tests.order_of('fair', 'ann'), 'pi_other'));
 select is(pg_temp.level('to_close'), 1.0, 'one of an order that was paid otherwise has to be closed');
 update public.orders set grace_until = now() - interval '61 seconds' where user_id = 'ann';
 select is((select is_over from public.find_checkouts('{cs_1}')), true, 'and must not be open a minute after the grace');
+
+-- A session that was paid, and whose payment has no effect.
+select tests.ask('hall', 'cid');
+select public.checkout_created(c.order_id, c.n, 'cs_2', 'https://pay/2') from tests.checkout(tests.order_of('hall', 'cid')) c;
+select tests.order_over((tests.order_of('hall', 'cid')).order_id);
+update public.checkouts set next_attempt_at = now() where session_id = 'cs_2';
+select public.close_checkout(k.order_id, k.n, k.lease_token, 'complete', 'pi_2')
+from public.take_closing(10, 60, false) k where k.session_id = 'cs_2';
+select public.checkout_later(k.order_id, k.n, k.lease_token, 300) from public.take_closing(10, 60, false) k;
+select is(pg_temp.level('paying'), 1.0, 'a session that is paid waits for its decision');
+select is(pg_temp.level('to_close'), 1.0, 'and is to be looked at, although it is not due in this instant');
+select is(pg_temp.level('past_bound'), 0.0, 'within a minute that is in order');
+update public.checkouts set completed_at = completed_at - interval '90 seconds' where session_id = 'cs_2';
+select is(pg_temp.level('past_bound'), 1.0, 'after a minute it is not');
+select cmp_ok(pg_temp.level('past_bound_sec'), '>=', 30.0, 'and is told for how long');
+select tests.settle(tests.payment(tests.order_of('hall', 'cid'), 'pi_2'));
+select is(pg_temp.level('past_bound'), 0.0, 'until it is decided');
 
 select set_eq(
   $$ select public.decided_payments('{stripe/pi_b,stripe/pi_other,stripe/pi_none}') $$, '{stripe/pi_b,stripe/pi_other}'::text[],

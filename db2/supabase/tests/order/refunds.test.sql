@@ -104,6 +104,7 @@ create temp table parted as select public.request_void(array[tests.claim_id(5)],
 select public.void_order_tickets(id, jsonb_build_array(
   tests.ticket(5, 'ann', 5) || '{"payment_key": "stripe/pi_5", "unit_price": 1000, "currency": "usd"}')) from parted;
 select is((select count(*)::int from public.confirmed_tickets), 1, 'one of two tickets is taken back');
+select public.decide_refunds(array['void:' || tests.claim_id(5)], 'send', 'bob', 'she gets all of it');
 select is(
   (select public.refund_sent(t.id, t.token, pg_temp.stripes(jsonb_build_object('id', 're_6', 'payment_intent', 'pi_5', 'amount', 1000,
      'metadata', jsonb_build_object('sluice_refund', t.refund_key)))) from public.refunds_take(10, 60) t), 'sent', 'and refunded, after the other''s worth had been elsewhere'

@@ -6,8 +6,11 @@ import type { ClaimState, RefundState } from '../state.ts';
 import type { World } from '../world.ts';
 import { anyNumber, type Command } from './buyers.ts';
 
+/** One that was voided before can be voided again: with a refund it may correct a void without. */
 const voidable = ({ state }: World): ClaimState[] =>
-  state.intake.claims.filter((claim) => !claim.isFreed && claim.state !== 'held');
+  state.intake.claims.filter(
+    (claim) => claim.state === 'voided' || (!claim.isFreed && claim.state !== 'held'),
+  );
 
 export const voidClaims: Command = fc
   .tuple(anyNumber, fc.boolean(), fc.integer({ min: 0, max: 4 }))

@@ -149,6 +149,16 @@ export interface RefundRow {
   readonly sent_at: string | null;
 }
 
+/**
+ * What an order was owed has gone: Stripe has it (how long a bank takes is not ours to know), or an operator saw to it another way.
+ * Where there is no refund yet, the courier has still to bring DB1's word.
+ */
+export function isSettled(refunds: readonly RefundRow[]): boolean {
+  return refunds.length > 0 && !refunds.some(({ state }) => OPEN.has(state));
+}
+
+const OPEN: ReadonlySet<RefundRow['state']> = new Set(['due', 'review', 'failed']);
+
 /** What public.ledger_order_details of DB2 answers. */
 export interface LedgerOrder {
   readonly payments: readonly OrderPayment[];

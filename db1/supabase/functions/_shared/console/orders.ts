@@ -12,6 +12,7 @@ import type { TimelineEvent } from './claims.ts';
 import { GIVEN_ID, LIMIT, PAGE, searchPage } from './list.ts';
 import {
   type IntakeOrder,
+  isSettled,
   type LedgerOrder,
   ORDER_STATUSES,
   type OrderRow,
@@ -144,7 +145,5 @@ export function viewOf(
 
 /** DB1 decides that money goes back; that Stripe has sent it is known to DB2. */
 function statusOf({ order }: IntakeOrder, ledger: LedgerOrder | undefined): string {
-  const refunds = ledger?.refunds ?? [];
-  const isBack = refunds.length > 0 && refunds.every(({ state }) => state === 'sent' || state === 'done');
-  return order.status === 'refund_due' && isBack ? 'refunded' : order.status;
+  return order.status === 'refund_due' && isSettled(ledger?.refunds ?? []) ? 'refunded' : order.status;
 }

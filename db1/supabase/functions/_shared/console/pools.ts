@@ -91,7 +91,8 @@ const RULES = {
   price: {
     type: ['integer', 'null'],
     minimum: 1,
-    maximum: 99_999_999,
+    // As far as Stripe goes in any currency: 12 digits in rupiah.
+    maximum: 999_999_999_999,
     description: 'Of one slot, in minor units of the currency, such as cents.',
   },
   currency: { type: ['string', 'null'], pattern: '^[a-z]{3}$', description: 'ISO 4217, in lower case.' },

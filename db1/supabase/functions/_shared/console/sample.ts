@@ -70,11 +70,11 @@ export interface OrderLevel {
   readonly held: number;
   /** A paid session is on its way. */
   readonly paying: number;
-  /** They hold their seats longer than hold and grace allow. */
+  /** They hold their seats longer than hold and grace allow, or are paid and undecided for more than a minute. */
   readonly past_bound: number;
   /** How long the oldest of those is past its bound. */
   readonly past_bound_sec: number | null;
-  /** Sessions at Stripe that have to be closed or looked at. */
+  /** Sessions at Stripe that have to be closed or looked at: they are due, or were tried before. */
   readonly to_close: number;
 }
 

@@ -23,7 +23,8 @@ const MAX_CLAIMS = 100;
 const MAX_BODY_BYTES = 16 * 1024;
 /**
  * From these a claim can be taken back; a held one is released instead, and what has ended stays ended. One that was voided can be
- * taken back again while DB2 has its ticket: DB2 was restored to a moment before the void.
+ * taken back again while DB2 has its ticket (DB2 was restored to a moment before the void), and with a refund while the seller
+ * keeps its price.
  */
 const VOIDABLE: ReadonlySet<string> = new Set(['queued', 'validated', 'committed', 'dead_letter']);
 
@@ -31,7 +32,11 @@ export const VOID_BODY = {
   type: 'object',
   properties: {
     claim_ids: { type: 'array', items: UUID, minItems: 1, maxItems: MAX_CLAIMS },
-    refund: { type: 'boolean', description: 'Pay the price of each back. Left out, the money stays.' },
+    refund: {
+      type: 'boolean',
+      description:
+        'Pay the price of each back, also of one that was voided without. Left out, the money stays.',
+    },
     reason: { ...REASON, description: 'Why, for the audit log. A dry run needs none.' },
     dry_run: { type: 'boolean', description: 'Says what would be done and changes nothing.' },
   },
@@ -57,8 +62,10 @@ async function voidClaims({ db1, db2 }: VoidPorts, request: HttpRequest): Promis
   const planned: VoidResult[] = [];
   for (const claim_id of new Set(claim_ids.map((id) => id.toLowerCase()))) {
     const [claim] = await db1<ClaimRecord>('get_claim', { p_claim_id: claim_id });
-    const isBack = claim?.state === 'voided' && (await hasTicket(db2, claim_id));
-    planned.push({ claim_id, outcome: isBack ? WOULD : outcomeFor(claim) });
+    const isOpen =
+      claim?.state === 'voided' &&
+      ((await hasTicket(db2, claim_id)) || (refund && (await isKept(db2, claim_id))));
+    planned.push({ claim_id, outcome: isOpen ? WOULD : outcomeFor(claim) });
   }
   const wanted = planned.filter(({ outcome }) => outcome === WOULD).map(({ claim_id }) => claim_id);
   if (dry_run || wanted.length === 0) return jsonResponse(200, { results: planned });
@@ -77,6 +84,10 @@ const WOULD = 'would_void';
 async function hasTicket(db2: CallFunction, claimId: string): Promise<boolean> {
   const [ticket] = await db2<{ voided_at: string | null }>('ticket_details', { p_claim_id: claimId });
   return ticket?.voided_at === null;
+}
+
+async function isKept(db2: CallFunction, claimId: string): Promise<boolean> {
+  return (await db2('kept_claims', { p_claim_ids: [claimId] })).length > 0;
 }
 
 function outcomeFor(claim: ClaimRecord | undefined): string {

@@ -8,7 +8,7 @@ import { HttpError } from '../errors.ts';
 import type { Log, Metrics } from '../ports.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse, type Route } from '../router.ts';
 import { type CheckoutRow, makeOrFind } from './closer.ts';
-import { PaymentError, type Payments, type PaymentsOf, type Session } from './ports.ts';
+import { PaymentError, type PaymentsOf, type Session } from './ports.ts';
 
 /** A row of public.begin_checkout. */
 export interface BegunCheckout extends Omit<CheckoutRow, 'lease_token' | 'attempts' | 'created_at'> {
@@ -58,6 +58,9 @@ export function checkoutRoute(ports: CheckoutPorts, path = '/v1/claims/:claim/ch
   };
 }
 
+const REFUSED =
+  'Stripe refuses a page for this order. An operator finds its reason in the log of the server.';
+
 async function checkOut(
   ports: CheckoutPorts,
   claim: ClaimRecord,
@@ -65,7 +68,7 @@ async function checkOut(
   publicUrl: string,
 ): Promise<HttpResponse> {
   const { store, paymentsOf, metrics } = ports;
-  // A second turn where the key of the first repeats a failure.
+  // A second turn with another key, where nothing can be made with the first one any more.
   for (let turn = 1; ; turn++) {
     const begun = await store.begin(claim, secretHash, publicUrl);
     if (begun === undefined) throw new HttpError('unknown_claim');
@@ -75,32 +78,25 @@ async function checkOut(
     }
     try {
       const payments = await paymentsOf(begun.tenant, begun.livemode);
-      const session = await make(begun, claim.claimed_at, payments);
-      if (session?.url != null) {
-        const state = await store.created(begun, session);
-        if (state !== 'held') throw new HttpError(state === 'paid' ? 'paid' : 'hold_over');
-        metrics.count('sluice_checkouts_total', { outcome: 'created' });
-        return answer(201, begun, session.url);
+      const made = await makeOrFind(begun, claim.claimed_at, payments);
+      if (made instanceof PaymentError || made.status === 'expired') {
+        await store.giveUp(begun);
+        if (turn === 1) continue;
+        throw made instanceof PaymentError ? made : new HttpError('payment_unavailable');
       }
-      await store.giveUp(begun);
+      const state = await store.created(begun, made);
+      if (state !== 'held') throw new HttpError(state === 'paid' ? 'paid' : 'hold_over');
+      // DB1 had lost its checkout, which the buyer has paid. The closer brings the payment if its webhook does not.
+      if (made.url === null) throw new HttpError('paid');
+      metrics.count('sluice_checkouts_total', { outcome: 'created' });
+      return answer(201, begun, made.url);
     } catch (error) {
       if (!(error instanceof PaymentError)) throw error;
       metrics.count('sluice_checkouts_total', { outcome: error.kind });
       if (error.kind !== 'outage')
         ports.log.error('a checkout session was refused', { order_id: begun.order_id, cause: error });
-      throw new HttpError('payment_unavailable', undefined, error);
+      throw new HttpError('payment_unavailable', error.kind === 'refused' ? REFUSED : undefined, error);
     }
-    if (turn === 2) throw new HttpError('payment_unavailable');
-  }
-}
-
-/** Undefined where the key repeats a failure and made nothing. */
-async function make(begun: BegunCheckout, since: string, payments: Payments): Promise<Session | undefined> {
-  try {
-    return await payments.createSession(begun.params, begun.idempotency_key);
-  } catch (error) {
-    if (!(error instanceof PaymentError) || error.kind !== 'burnt') throw error;
-    return makeOrFind(begun, since, payments);
   }
 }
 

@@ -142,7 +142,7 @@ export class Closer {
     let id = row.session_id;
     if (id === null) {
       const made = await makeOrFind(row, row.created_at, payments);
-      if (made === undefined) return undefined;
+      if (made instanceof PaymentError) return undefined;
       await this.#ports.db1('checkout_created', {
         p_order_id: row.order_id,
         p_n: row.n,
@@ -167,10 +167,23 @@ export class Closer {
     return closed?.close_checkout === true;
   }
 
-  /** DB2 is told of the payment as a webhook would tell it. */
+  /** DB2 is told of the payment as a webhook would tell it. Where its endpoint does not let it have its effect, an operator has to. */
   async #pull(row: CheckoutRow, session: Session): Promise<string> {
-    await this.#ports.db2('record_pulled', { p_tenant: row.tenant, p_object: session.object });
-    return this.#later(row, 'pulled', Math.max(PULL_PAUSE_SEC, this.#pause(row)));
+    const { order_id, tenant } = row;
+    const [told] = await this.#ports.db2<{ record_pulled: string }>('record_pulled', {
+      p_tenant: tenant,
+      p_object: session.object,
+    });
+    const status = told?.record_pulled ?? 'failed';
+    if (status !== 'success')
+      this.#ports.log.error('a session is paid, and its payment has no effect yet', {
+        order_id,
+        tenant,
+        event_id: `pull:${session.id}`,
+        status,
+      });
+    const outcome = status === 'success' ? 'pulled' : status;
+    return this.#later(row, outcome, Math.max(PULL_PAUSE_SEC, this.#pause(row)));
   }
 
   async #later(
@@ -233,19 +246,20 @@ async function stateOf(session: Session, payments: Payments): Promise<ClosedStat
 }
 
 /**
- * The session of a checkout that was begun at `since` and whose answer was lost. The same request with the same key makes it, or gives it again. Where Stripe
- * refuses that (it is too late to make one) or the key repeats a failure, the list says whether there is one.
+ * The session of a checkout that was begun at `since` and whose answer was lost; what Stripe said where there is none and never will be.
+ * The same request with the same key makes it, or gives it again. Where Stripe refuses that (it is too late to make one, or the key
+ * stands for another request) or the key repeats a failure, the list says whether there is one.
  */
 export async function makeOrFind(
   row: Pick<CheckoutRow, 'order_id' | 'n' | 'params' | 'idempotency_key'>,
   since: string,
   payments: Payments,
-): Promise<Session | undefined> {
+): Promise<Session | PaymentError> {
   try {
     return await payments.createSession(row.params, row.idempotency_key);
   } catch (error) {
-    const kind = error instanceof PaymentError ? error.kind : undefined;
-    if (kind !== 'refused' && kind !== 'burnt') throw error;
-    return payments.findSession(`${row.order_id}:${row.n}`, Date.parse(since) - CLOCK_MARGIN_MS);
+    if (!(error instanceof PaymentError) || (error.kind !== 'refused' && error.kind !== 'burnt')) throw error;
+    const found = await payments.findSession(`${row.order_id}:${row.n}`, Date.parse(since) - CLOCK_MARGIN_MS);
+    return found ?? error;
   }
 }
