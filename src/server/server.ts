@@ -41,6 +41,7 @@ import { endOfTurn } from '../turn.ts';
 import type { Handlers } from '../webhook/handlers.ts';
 import { nodeHmac } from '../webhook/hmac.ts';
 import { createSecretSource } from '../webhook/secret_source.ts';
+import { startEndpointSeries } from '../webhook/series.ts';
 import { AddressLimits, type LimitSettings } from './address_limits.ts';
 import { addressOf } from './addresses.ts';
 import { adminRoutes } from './admin.ts';
@@ -294,6 +295,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const startChores = (): Loop[] => [
     startSampling(openSampler({ fleet, callIntake, callLedger, sampleClock, log }, publish)),
     startOperatorCopy(callFirst, callLedger, log),
+    startEndpointSeries(webhook, metrics, log),
     startIssueWatch({ databases, db2: callLedger, webhook, secrets, log }),
     ...(options.alerts
       ? [startAlerts(options.alerts, { databases, callFirst, consoleUrl: publicUrl, log })]
