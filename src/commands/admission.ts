@@ -1,11 +1,13 @@
 // Whether the holder of SLUICE_OPERATOR_KEY may run a command that reaches a database, and who that is.
 
 import { within } from '#core/deadline.ts';
+import { blameOf } from '#core/failure.ts';
 import { allows, type Operator } from '#core/roles.ts';
 import { createDatabase } from '../db/database.ts';
 import { StackError } from '../failure.ts';
 import { createLog } from '../log.ts';
 import { hashOfKey, type OperatorRow } from '../server/known_operators.ts';
+import { explained } from './db2.ts';
 import type { Admit } from './grammar.ts';
 import { asOperator, readDatabaseUrls } from './operator.ts';
 import { ruleOf } from './roles.ts';
@@ -49,20 +51,31 @@ async function readOperators(): Promise<OperatorRow[]> {
   const { env } = process;
   const isDb2Alone = env.DATABASE_URL && !env.DB1_URL && !env.DB2_URL;
   const { db1Url, db2Url } = isDb2Alone ? { db2Url: env.DATABASE_URL } : readDatabaseUrls(env);
-  const urls = [db1Url, db2Url].filter((url) => url !== undefined);
+  const sides = Object.entries({ DB1: db1Url, DB2: db2Url });
   let failure: unknown = new StackError(
     'SLUICE_OPERATOR_KEY is set, but neither DB1_URL nor DB2_URL is, and no stack runs here',
     'set the address of a database that knows the operators',
   );
-  for (const url of urls) {
+  for (const [name, url] of sides) {
+    if (url === undefined) continue;
     const db = createDatabase({ url, max: 1, applicationName: 'sluice-cli', log: createLog() });
     try {
       return await within(() => db.call<OperatorRow>('public.known_operators', {}), WAIT_MS);
     } catch (error) {
-      failure = error;
+      failure = unmigrated(error, name) ?? explained(error, name);
     } finally {
       await db.end();
     }
   }
   throw failure;
+}
+
+/** An operator's key opens nothing before the operators are there: the migrations are the owner's. */
+function unmigrated(error: unknown, database: string): StackError | undefined {
+  if (blameOf(error) !== 'missing') return undefined;
+  return new StackError(
+    `${database} knows no operators: its migrations are missing`,
+    'unset SLUICE_OPERATOR_KEY, and let the owner of the databases run `sluice migrate`',
+    error,
+  );
 }
