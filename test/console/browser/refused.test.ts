@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Page } from 'playwright-core';
-import { putOnSale } from '../../server/support.ts';
+import { ADMIN_KEY, ask, bearer, putOnSale } from '../../server/support.ts';
 import { paymentEvent, send } from '../../webhook/world.ts';
 import { claimMany } from '../../work/support.ts';
 import { ensureChromium } from '../chromium.ts';
-import { addEndpoint, deliver, processEvents } from './deliveries.ts';
+import { addEndpoint, deliver, onLedger, processEvents } from './deliveries.ts';
 import { type House, openHouse } from './support.ts';
 
 const chromium = await ensureChromium();
@@ -141,6 +141,35 @@ describe('what is refused or fails', { skip }, () => {
     await page.getByRole('button', { name: 'Skip…' }).waitFor();
     assert.equal(await page.getByText('Pruned.').count(), 0);
     assert.equal(await page.getByRole('button', { name: 'Replay…' }).count(), 0);
+    await leave(page);
+  });
+
+  it('was quarantined: its issue advises to skip it, and blames no handler', async () => {
+    const { json } = await ask(`${house.url}/admin/issues?kind=event`, { headers: bearer(ADMIN_KEY) });
+    const issue = json.issues.find(({ error }: { error: string }) => error.startsWith('quarantine: '));
+    const page = await house.signIn(`/issues/${issue.id}`);
+    await page.getByText('handle it by hand, then skip it').waitFor();
+    await page
+      .getByRole('heading', { level: 1, name: 'payment_intent.succeeded cannot be processed' })
+      .waitFor();
+    await page.getByRole('button', { name: 'Resolve…' }).waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Replay…' }).count(), 0);
+    assert.equal(await page.getByText('Mend it').count(), 0);
+    await leave(page);
+  });
+
+  it('names no handler as the cause where workers died with it', async () => {
+    await deliver(house, 'stripe', 'charge.refunded', 'evt_lost', { isBad: true });
+    await onLedger(house, (db2) =>
+      db2.query(
+        `update public.webhook_events set status = 'dead_letter', error = 'lease_lost_repeatedly' where event_id = 'evt_lost'`,
+      ),
+    );
+    const { json } = await ask(`${house.url}/admin/issues?kind=event`, { headers: bearer(ADMIN_KEY) });
+    const issue = json.issues.find(({ error }: { error: string }) => error === 'lease_lost_repeatedly');
+    const page = await house.signIn(`/issues/${issue.id}`);
+    await page.getByText('Read the logs of workers and databases before you replay').waitFor();
+    assert.equal(await page.getByText('Mend it').count(), 0);
     await leave(page);
   });
 
