@@ -223,4 +223,43 @@ describe('what is refused or fails', { skip }, () => {
     assert.equal(await page.getByRole('row').count(), 1 + 5);
     await leave(page);
   });
+
+  it('is told where a user is not erased yet: what it waits for, one round a press, and none after Cancel', async () => {
+    const page = await house.signIn('/users/ann');
+    let rounds = 0;
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    let hold = () => {};
+    const held = new Promise<void>((resolve) => {
+      hold = resolve;
+    });
+    await page.route('**/admin/users/erase', async (route) => {
+      rounds++;
+      if (rounds === 3) {
+        hold();
+        await released;
+      }
+      const waits_for = rounds === 1 ? 'messages of the user that are moving' : null;
+      await route.fulfill({
+        status: 202,
+        json: { status: 'working', replacement: null, changed: {}, waits_for },
+      });
+    });
+    await page.getByRole('button', { name: 'Erase…' }).click();
+    await page.getByLabel('Type the name of the user').fill('ann');
+    await page.getByLabel('Reason', { exact: true }).fill('asked for');
+    await page.getByRole('button', { name: 'Yes, erase for good' }).click();
+    await page.getByRole('status').getByText('messages of the user that are moving').waitFor();
+    assert.equal(rounds, 1);
+    // Out of time alone: it goes on by itself, until the dialog is left.
+    await page.getByRole('button', { name: 'Go on' }).click();
+    await held;
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    release();
+    await page.getByText('This user is not erased yet.').waitFor();
+    assert.equal(rounds, 3);
+    await leave(page);
+  });
 });
