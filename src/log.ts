@@ -2,12 +2,14 @@
 
 import { createLineLog, LEVELS, type Level } from '#core/log.ts';
 import type { Log } from '#core/ports.ts';
+import { StackError } from './failure.ts';
 import { PART_VARIABLE, readPart } from './processes/part.ts';
 
 function readLevel(): Level {
-  const wanted = process.env.SLUICE_LOG ?? 'info';
+  const wanted = process.env.SLUICE_LOG || 'info';
   const level = LEVELS.find((name) => name === wanted);
-  if (level === undefined) throw new Error(`SLUICE_LOG is "${wanted}"; use one of ${LEVELS.join(', ')}`);
+  if (level === undefined)
+    throw new StackError(`SLUICE_LOG is "${wanted}"`, `use one of ${LEVELS.join(', ')}`);
   return level;
 }
 

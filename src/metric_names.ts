@@ -1,5 +1,5 @@
 // Every metric that this process counts itself. The values of a label that are known beforehand start at 0: Prometheus sees
-// no increase in a series that begins with its first event.
+// no increase in a series that begins with its first event. The series of endpoints start in src/webhook/series.ts.
 
 export interface Described {
   readonly kind: 'counter' | 'gauge' | 'histogram';

@@ -222,7 +222,7 @@ export function cautious(acts: readonly Act[], handler: string): readonly Act[] 
 }
 
 /** On an issue as a whole. What its failures become is told one by one; what is written down is that of the issue. */
-export function issueActs({ id, kind, state }: Issue): readonly Act[] {
+export function issueActs({ id, kind, state }: Issue, canReplay = true): readonly Act[] {
   const audit: Act['audit'] = {
     db: kind === 'claim' || kind === 'delivery' ? 1 : 2,
     subjectOf: () => `issue ${id}`,
@@ -255,5 +255,5 @@ export function issueActs({ id, kind, state }: Issue): readonly Act[] {
       return [{ id, outcome: 'resolved' }];
     },
   };
-  return state === 'resolved' ? [replay] : [replay, resolve];
+  return [...(canReplay ? [replay] : []), ...(state === 'resolved' ? [] : [resolve])];
 }

@@ -20,13 +20,17 @@ const GIVEN_UP: Readonly<Record<string, string>> = {
   dead_letter: 'claims are dead letters',
   malformed: 'messages cannot be read',
   max_retries: 'all attempts of claims failed',
+  takeovers: 'workers died with claims',
   ticket_conflict: 'other claims have the tickets',
   unknown_pool: 'this pool is not known',
 };
 
 /** What goes wrong, and where. */
-function titleOf({ kind, lane, type }: IssueRow): string {
+function titleOf(issue: IssueRow): string {
+  const { kind, lane, type } = issue;
   if (kind === 'claim') return `Pool ${lane ?? 'not named'}: ${GIVEN_UP[type] ?? words(type)}`;
+  if (isQuarantined(issue)) return `${type} cannot be processed`;
+  if (diedWithIt(issue)) return `Workers died with ${kind === 'event' ? type : `deliveries of ${lane}`}`;
   if (kind === 'event') return lane === null ? `${type} fails` : `${lane} fails on ${type}`;
   if (kind === 'delivery') return `The ledger refuses deliveries of ${lane ?? 'an unknown sender'}`;
   return type === 'void' ? `Voids of ${lane} cannot be carried out` : `Payments of ${lane} cannot be decided`;
@@ -67,8 +71,23 @@ const LANES: Readonly<Record<IssueRow['kind'], string>> = {
   question: 'Tenant',
 };
 
-/** What an operator does about it, by kind; of claims by why they were given up. */
-function toDoOf({ kind, type, lane, failures, dead_letters }: IssueRow): string {
+/** Its handler never saw it, and there is nothing that a replay could send round. */
+const isQuarantined = ({ kind, error }: IssueRow): boolean =>
+  kind === 'event' && (error?.startsWith('quarantine: ') ?? false);
+
+/** The work's own error is not known: nothing that tried it lived to say it. */
+const diedWithIt = ({ type, error }: IssueRow): boolean =>
+  type === 'takeovers' ||
+  error === 'lease_lost_repeatedly' ||
+  (error?.startsWith('its worker died ') ?? false);
+
+/** What an operator does about it: by what the error says, then by kind; of claims by why they were given up. */
+function toDoOf(issue: IssueRow): string {
+  const { kind, type, lane, failures, dead_letters } = issue;
+  if (isQuarantined(issue))
+    return 'The body was signed, but the database cannot keep it as JSON, so no handler gets it and a replay does nothing. The page of the event has its bytes: handle it by hand, then skip it.';
+  if (diedWithIt(issue))
+    return 'Ten workers, or their sessions of the database, died while they held it, alone from the second or third time on. Read the logs of workers and databases before you replay.';
   if (kind === 'event')
     return `${
       lane === null
@@ -100,7 +119,7 @@ export function Issue({ parameter }: { parameter: string }) {
   const isFailing = useIsFailing(handler);
   const title = value && titleOf(value);
   useTabName(title);
-  const acts = value ? issueActs(value) : [];
+  const acts = value ? issueActs(value, !isQuarantined(value)) : [];
   return (
     <>
       <PageHead title={title ?? 'Issue'} about={value && WHAT[value.kind]}>

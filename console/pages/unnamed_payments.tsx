@@ -6,6 +6,7 @@ import type { UnnamedPayment } from '../lib/shapes.ts';
 import { Field } from '../parts/fields.tsx';
 import { FormDialog, reasonOf } from '../parts/form_dialog.tsx';
 import { List } from '../parts/list.tsx';
+import { useMay } from '../parts/may.tsx';
 import { Given, Id, Moment } from '../parts/small.tsx';
 import type { Column } from '../parts/table.tsx';
 import { say } from '../parts/toast.tsx';
@@ -52,7 +53,21 @@ function NameUser({ payment, onClose, onDone }: NameUserProps) {
   );
 }
 
-function columnsFor(onName: (payment: UnnamedPayment) => void): Column<UnnamedPayment>[] {
+/** `onName` is left out for who may not. */
+function columnsFor(onName?: (payment: UnnamedPayment) => void): Column<UnnamedPayment>[] {
+  const change: Column<UnnamedPayment>[] =
+    onName === undefined
+      ? []
+      : [
+          {
+            head: 'Change',
+            cell: (payment) => (
+              <button type="button" class="button button-small" onClick={() => onName(payment)}>
+                Name the user…
+              </button>
+            ),
+          },
+        ];
   return [
     {
       head: 'Payment',
@@ -67,14 +82,7 @@ function columnsFor(onName: (payment: UnnamedPayment) => void): Column<UnnamedPa
     { head: 'Disputed', isNumber: true, cell: ({ disputed }) => disputed ?? 0 },
     { head: 'Currency', cell: ({ currency }) => currency },
     { head: 'Since', cell: ({ occurred_at }) => <Moment at={occurred_at} /> },
-    {
-      head: 'Change',
-      cell: (payment) => (
-        <button type="button" class="button button-small" onClick={() => onName(payment)}>
-          Name the user…
-        </button>
-      ),
-    },
+    ...change,
   ];
 }
 
@@ -82,6 +90,7 @@ function columnsFor(onName: (payment: UnnamedPayment) => void): Column<UnnamedPa
 export function UnnamedPayments() {
   const pages = usePages('unnamed payments', listUnnamedPayments);
   const [named, setNamed] = useState<UnnamedPayment>();
+  const mayName = useMay('POST /admin/webhooks/payments/name');
   if (pages.value?.length === 0) return null;
   return (
     <section aria-labelledby="unnamed-payments">
@@ -92,7 +101,7 @@ export function UnnamedPayments() {
       <List
         caption="Payments without a user"
         pages={pages}
-        columns={columnsFor(setNamed)}
+        columns={mayName ? columnsFor(setNamed) : columnsFor()}
         keyOf={({ provider, object_id }) => `${provider} ${object_id}`}
       >
         {null}

@@ -1,6 +1,6 @@
 // What an admin may do to a user: take all that is known along as a file, and erase it.
 
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { post } from '../lib/api.ts';
 import { auditPlace, userPlace } from '../lib/links.ts';
 import { go } from '../lib/router.tsx';
@@ -70,23 +70,38 @@ function ExportDialog({ user, onClose, onDone }: ActProps) {
 }
 
 function EraseDialog({ user, onClose }: ActProps) {
+  const isGone = useRef(false);
+  const [waitsFor, setWaitsFor] = useState<string>();
+  useEffect(
+    () => () => {
+      isGone.current = true;
+    },
+    [],
+  );
+  /** Goes on by itself only where the server ran out of time: what it waits for may last, and a person may have to end it. */
   const submit = async (form: HTMLFormElement): Promise<void> => {
     const given = String(new FormData(form).get('user'));
     if (given !== user) throw new Error('What you typed is not the name of this user.');
-    for (;;) {
-      const erased = await post<Erased>('/admin/users/erase', { user_id: user, ...reasonOf(form) });
-      if (erased.status === 'working') continue;
-      const audit = auditPlace(1, { action: 'user_erase' });
-      if (erased.replacement === null) say('No database knew this user.', 'bad');
-      else say(`Erased. ${erased.replacement} stands in the place of the name.`, 'good', audit);
-      go(erased.replacement === null ? '/users' : userPlace(erased.replacement), 'replace');
+    setWaitsFor(undefined);
+    const body = { user_id: user, ...reasonOf(form) };
+    let erased: Erased;
+    do erased = await post<Erased>('/admin/users/erase', body);
+    while (erased.status === 'working' && erased.waits_for === null && !isGone.current);
+    if (erased.status === 'working') {
+      if (isGone.current) say('This user is not erased yet. Erase again: it goes on.', 'bad');
+      else setWaitsFor(erased.waits_for ?? undefined);
       return;
     }
+    const audit = auditPlace(1, { action: 'user_erase' });
+    if (erased.replacement === null) say('No database knew this user.', 'bad');
+    else say(`Erased. ${erased.replacement} stands in the place of the name.`, 'good', audit);
+    if (!isGone.current)
+      go(erased.replacement === null ? '/users' : userPlace(erased.replacement), 'replace');
   };
   return (
     <FormDialog
       title="Erase this user"
-      action="Yes, erase for good"
+      action={waitsFor === undefined ? 'Yes, erase for good' : 'Go on'}
       isDanger
       submit={submit}
       onClose={onClose}
@@ -97,6 +112,7 @@ function EraseDialog({ user, onClose }: ActProps) {
       </p>
       <Field name="user" label="Type the name of the user" isRequired autoFocus />
       <Field name="reason" label="Reason" isRequired hint="For the audit log." />
+      {waitsFor !== undefined && <p role="status">Not erased yet. It waits for: {waitsFor}</p>}
     </FormDialog>
   );
 }

@@ -2,12 +2,14 @@
 
 import type { CallFunction } from '#core/call_function.ts';
 import { within } from '#core/deadline.ts';
+import { blameOf } from '#core/failure.ts';
 import { allows, type Operator } from '#core/roles.ts';
 import { createDatabase } from '../db/database.ts';
 import { StackError } from '../failure.ts';
 import { operatorsCell } from '../fleet/operate.ts';
 import { createLog } from '../log.ts';
 import { hashOfKey, type OperatorRow } from '../server/known_operators.ts';
+import { explained } from './db2.ts';
 import type { Admit } from './grammar.ts';
 import { asOperator, readDatabaseUrls } from './operator.ts';
 import { ruleOf } from './roles.ts';
@@ -51,16 +53,17 @@ async function readOperators(): Promise<OperatorRow[]> {
   const { env } = process;
   const isDb2Alone = env.DATABASE_URL && !env.DB1_URL && !env.DB2_URL;
   const { cells, db2Url } = isDb2Alone ? { cells: [], db2Url: env.DATABASE_URL } : readDatabaseUrls(env);
-  const places = [cells, db2Url ? [{ name: 'db2', url: db2Url }] : []].filter((place) => place.length > 0);
+  const sides = Object.entries({ DB1: cells, DB2: db2Url ? [{ name: 'db2', url: db2Url }] : [] });
   let failure: unknown = new StackError(
     'SLUICE_OPERATOR_KEY is set, but neither DB1_URL nor DB2_URL is, and no stack runs here',
     'set the address of a database that knows the operators',
   );
-  for (const place of places) {
-    const open = place.map(({ name, url }) => {
-      const db = createDatabase({ url, max: 1, applicationName: 'sluice-cli', log: createLog() });
+  for (const [name, place] of sides) {
+    if (place.length === 0) continue;
+    const open = place.map((cell) => {
+      const db = createDatabase({ url: cell.url, max: 1, applicationName: 'sluice-cli', log: createLog() });
       const call: CallFunction = (functionName, args) => db.call(`public.${functionName}`, args);
-      return { name, call, end: () => db.end() };
+      return { name: cell.name, call, end: () => db.end() };
     });
     try {
       return await within(
@@ -68,10 +71,20 @@ async function readOperators(): Promise<OperatorRow[]> {
         WAIT_MS,
       );
     } catch (error) {
-      failure = error;
+      failure = unmigrated(error, name) ?? explained(error, name);
     } finally {
       await Promise.all(open.map(({ end }) => end()));
     }
   }
   throw failure;
+}
+
+/** An operator's key opens nothing before the operators are there: the migrations are the owner's. */
+function unmigrated(error: unknown, database: string): StackError | undefined {
+  if (blameOf(error) !== 'missing') return undefined;
+  return new StackError(
+    `${database} knows no operators: its migrations are missing`,
+    'unset SLUICE_OPERATOR_KEY, and let the owner of the databases run `sluice migrate`',
+    error,
+  );
 }

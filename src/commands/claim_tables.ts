@@ -38,9 +38,11 @@ export function factsTable<Row extends object>(what: string, row: Row, id: keyof
   const facts = Object.entries(row).filter(([name]) => name !== id);
   return formatTable(
     [what, String(row[id])],
-    facts.map(([name, value]) => [name, value === null ? '-' : String(value)]),
+    facts.map(([name, value]) => [name, value === null ? '-' : textOf(value)]),
   );
 }
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
 /** Undefined where the server does not know it. */
 async function orUnknown<Answer>(asked: Promise<Answer>): Promise<Answer | undefined> {
@@ -56,7 +58,7 @@ export function timelineTable(timeline: readonly TimelineEvent[]): string {
   const known = (detail: TimelineEvent['detail']) =>
     Object.entries(detail)
       .filter(([, value]) => value !== null && value !== undefined)
-      .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
+      .map(([name, value]) => `${name}=${textOf(value)}`)
       .join(' ');
   return formatTable(
     ['AT', 'WHAT', 'DETAIL'],

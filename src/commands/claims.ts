@@ -7,6 +7,7 @@ import { factsTable, showEach, timelineTable } from './claim_tables.ts';
 import { voidAction } from './claims_void.ts';
 import { action, type Group, short, UsageError, type Values } from './grammar.ts';
 import { confirm, OPTION, readConnection, showAction, VARIABLES } from './operator.ts';
+import { reportSteps } from './steps.ts';
 import { formatTable, toTheSecond } from './table.ts';
 import { isUuid, readUuid, UUID_FORM } from './values.ts';
 
@@ -100,6 +101,11 @@ function show(ids: readonly string[], json: boolean): Promise<number> {
   });
 }
 
+interface Released {
+  readonly claim_id: string;
+  readonly outcome: string;
+}
+
 const RELEASE_OPTIONS = { yes: OPTION.yes, reason: OPTION.reason, json: OPTION.json };
 
 async function release(
@@ -112,16 +118,17 @@ async function release(
     console.error('Nothing was changed.');
     return 1;
   }
-  const results: { claim_id: string; outcome: string }[] = [];
-  for (const claim_id of ids) results.push({ claim_id, outcome: await releaseOne(api, claim_id, reason) });
-  if (json) console.log(JSON.stringify({ results }));
-  else
-    console.log(
-      formatTable(
-        ['CLAIM', 'OUTCOME'],
-        results.map(({ claim_id, outcome }) => [claim_id, outcome]),
-      ),
-    );
+  return reportSteps<Released>(
+    async (done) => {
+      for (const claim_id of ids) done.push({ claim_id, outcome: await releaseOne(api, claim_id, reason) });
+    },
+    (results) => reportReleased(results, json),
+  );
+}
+
+function reportReleased(results: readonly Released[], asJson: boolean): number {
+  const rows = results.map(({ claim_id, outcome }) => [claim_id, outcome]);
+  console.log(asJson ? JSON.stringify({ results }) : formatTable(['CLAIM', 'OUTCOME'], rows));
   return results.every(({ outcome }) => outcome === 'released' || outcome === 'ending') ? 0 : 1;
 }
 

@@ -59,7 +59,9 @@ of the same order stay.`,
 async function untilVoided(ask: Ask, results: readonly VoidResult[]): Promise<readonly VoidResult[]> {
   const deadline = Date.now() + WAIT_MS;
   for (;;) {
-    const now = new Map((await ask(true)).map(({ claim_id, outcome }) => [claim_id, outcome]));
+    // They are requested, whatever the look meets.
+    const looked = await ask(true).catch(() => []);
+    const now = new Map(looked.map(({ claim_id, outcome }) => [claim_id, outcome]));
     const isVoided = ({ claim_id, outcome }: VoidResult) =>
       outcome === 'void_requested' && now.get(claim_id) === 'already_voided';
     const ends = results.map((one) => (isVoided(one) ? { ...one, outcome: 'voided' } : one));

@@ -60,18 +60,39 @@ export async function requireSecrets(names: readonly string[], provider?: Provid
   );
 }
 
-/** What a person can mend becomes two lines; everything else stays what it is. */
-export function explained(error: unknown, database = 'DB2'): unknown {
+/** For commands that ask several databases: any of them may have refused. */
+export const ANY_DATABASE = ['a database', 'DB1_URL, SLUICE_CELLS or DB2_URL'] as const;
+
+/**
+ * What a person can mend becomes two lines; everything else stays what it is. `variables`: those that give the addresses of the
+ * databases that were asked.
+ */
+export function explained(error: unknown, database = 'DB2', variables = `${database}_URL`): unknown {
   if (error instanceof StackError) return error;
   const { kind, message, hint } = toHttpError(error);
+  const said = error instanceof Error ? error.message : message;
+  if (kind.code === 'database_unavailable')
+    return new StackError(
+      // A database that answers says best why it refuses: a wrong password, no such database.
+      isSaidByDatabase(error) ? `${database} says: ${said}` : message,
+      `is it running, and is ${variables} its address?`,
+      error,
+    );
+  const blame = blameOf(error);
+  if (blame === 'missing')
+    return new StackError(
+      `${database} lacks what this command asks for: ${said}`,
+      'its migrations are missing: `sluice migrate` applies them, and `sluice doctor` names them',
+      error,
+    );
+  if (blame === 'denied')
+    return new StackError(
+      `only the owner of ${database} may do this`,
+      `give the owner's address as ${variables}`,
+      error,
+    );
   if (kind.code === 'internal') return error;
-  if (kind.code === 'database_unavailable') {
-    // A database that answers says best why it refuses: a wrong password, no such database.
-    const said =
-      isSaidByDatabase(error) && error instanceof Error ? `${database} says: ${error.message}` : message;
-    return new StackError(said, `is it running, and is ${database}_URL its address?`, error);
-  }
-  // Our own functions say what was wrong in their own words.
-  const isOurs = blameOf(error) === 'refused' && error instanceof Error;
-  return new StackError(isOurs ? error.message : message, hint, error);
+  // Our own functions say what was wrong, and what to do, in their own words.
+  const own = blame === 'refused' ? (error as { hint?: string }) : undefined;
+  return new StackError(own === undefined ? message : said, own?.hint ?? hint, error);
 }

@@ -1,5 +1,4 @@
 import { rmSync } from 'node:fs';
-import { relative } from 'node:path';
 import { StackError } from '../failure.ts';
 import { ALERT_VARIABLES, readAlertSettings } from '../issues/settings.ts';
 import { createLog } from '../log.ts';
@@ -189,17 +188,12 @@ async function showUntilStopped(
   const envPath = layout(settings.dir).env;
   try {
     writePrivateFile(envPath, envFile(stack, url));
-    console.log(summarize(stack, url, asSeenFromHere(envPath), plan.text));
+    console.log(summarize(stack, url, settings.dir, plan.text));
     await aborted(stopSignal);
     return 0;
   } finally {
     rmSync(envPath, { force: true });
   }
-}
-
-function asSeenFromHere(path: string): string {
-  const short = relative('', path);
-  return short.startsWith('..') ? path : short;
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

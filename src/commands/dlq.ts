@@ -10,6 +10,7 @@ import {
 } from '../admin/dead_letters.ts';
 import { action, type Group, short, UsageError, type Values } from './grammar.ts';
 import { canAsk, confirm, OPTION, readConnection, showAction, VARIABLES } from './operator.ts';
+import { reportSteps } from './steps.ts';
 import { formatTable } from './table.ts';
 
 const SECONDS: Record<string, number> = { s: 1, m: 60, h: 3_600, d: 86_400 };
@@ -86,18 +87,23 @@ async function act(
       return 1;
     }
   }
-  const results: DeadLetterResult[] = [];
-  for (let at = 0; at < found.length; at += MAX_LIMIT) {
-    results.push(
-      ...(await client.act(action, {
-        msg_ids: found.slice(at, at + MAX_LIMIT),
-        dry_run: isDryRun,
-        ...(values['reason-text'] && { reason: values['reason-text'] }),
-      })),
-    );
-  }
-  const ends = await awaitEnds(client, results);
-  if (values.json) console.log(JSON.stringify({ results: ends }));
+  return reportSteps<DeadLetterResult>(
+    async (done) => {
+      for (let at = 0; at < found.length; at += MAX_LIMIT)
+        done.push(
+          ...(await client.act(action, {
+            msg_ids: found.slice(at, at + MAX_LIMIT),
+            dry_run: isDryRun,
+            ...(values['reason-text'] && { reason: values['reason-text'] }),
+          })),
+        );
+    },
+    async (results) => reportEnds(await awaitEnds(client, results), values.json),
+  );
+}
+
+function reportEnds(ends: readonly DeadLetterResult[], asJson: boolean): number {
+  if (asJson) console.log(JSON.stringify({ results: ends }));
   else
     console.log(
       formatTable(
@@ -106,10 +112,10 @@ async function act(
       ),
     );
   const waiting = ends.filter(({ outcome }) => outcome === 'ending').length;
-  if (waiting > 0 && !values.json)
+  if (waiting > 0 && !asJson)
     console.error(`${waiting} still ending: they hold their slots until a worker has told the ledger.`);
   const voiding = ends.filter(({ outcome }) => outcome === 'voiding').length;
-  if (voiding > 0 && !values.json)
+  if (voiding > 0 && !asJson)
     console.error(`${voiding} of paid claims: a worker voids them, frees their slots and refunds them.`);
   return ends.every(isDone) ? 0 : 1;
 }
@@ -120,11 +126,16 @@ async function awaitEnds(
   results: readonly DeadLetterResult[],
 ): Promise<DeadLetterResult[]> {
   const deadline = Date.now() + WAIT_FOR_ENDS_MS;
+  let isAnswering = true;
   const ends: DeadLetterResult[] = [];
   for (const { msg_id, outcome, claim_id } of results) {
     let end = outcome;
-    while (end === 'ending' && claim_id) {
-      end = await client.stateOf(claim_id);
+    while (end === 'ending' && claim_id && isAnswering) {
+      // The discard is done, whatever the look meets.
+      end = await client.stateOf(claim_id).catch(() => {
+        isAnswering = false;
+        return 'ending';
+      });
       if (end !== 'ending' || Date.now() > deadline) break;
       await sleep(LOOK_EVERY_MS);
     }

@@ -6,6 +6,7 @@ import { AdminClient } from '../admin/client.ts';
 import { factsTable, showEach } from './claim_tables.ts';
 import { action, type Group, short, UsageError, type Values } from './grammar.ts';
 import { confirm, OPTION, readConnection, showAction, VARIABLES } from './operator.ts';
+import { reportSteps } from './steps.ts';
 import { formatTable, toTheSecond } from './table.ts';
 import { readReason, readUuid } from './values.ts';
 
@@ -100,14 +101,17 @@ async function replay(
       return 1;
     }
   }
-  const all: IssueResult[] = [];
-  let last: Replayed;
-  // Each call takes the oldest. One that left nothing but what cannot be replayed would take the same again.
-  do {
-    last = await ask(false);
-    all.push(...last.results);
-  } while (last.left > 0 && last.results.every(isDone));
-  return report({ results: all, left: last.left }, json);
+  let last = plan;
+  return reportSteps<IssueResult>(
+    // Each call takes the oldest. One that left nothing but what cannot be replayed would take the same again.
+    async (done) => {
+      do {
+        last = await ask(false);
+        done.push(...last.results);
+      } while (last.left > 0 && last.results.every(isDone));
+    },
+    (results) => report({ results, left: last.left }, json),
+  );
 }
 
 function report(replayed: Replayed, asJson: boolean): number {

@@ -6,6 +6,7 @@ import { StackError } from '../failure.ts';
 import { PROJECT_ROOT } from '../project_root.ts';
 import { admit } from './admission.ts';
 import { COMMANDS } from './all.ts';
+import { ANY_DATABASE, explained } from './db2.ts';
 import { find, nearest, runCommand, UsageError } from './grammar.ts';
 import { listOf, pageOf } from './help.ts';
 
@@ -78,6 +79,8 @@ function report(error: unknown): number {
     console.error(`error: ${messageOf(error)}\nhint: ${DATABASE_HINT}`);
     return EXIT_FAILED;
   }
+  const told = explained(error, ...ANY_DATABASE);
+  if (told !== error) return report(told);
   console.error(error);
   return EXIT_FAILED;
 }

@@ -59,14 +59,14 @@ async function run({ fix: repairs, stripe, since, json }: Values<typeof OPTIONS>
   if (since !== undefined && !stripe) throw new UsageError('--since is for --stripe');
   if (repairs && stripe)
     throw new UsageError('--stripe repairs nothing', 'it names the command that fills what is missing');
+  const { cells, db1Url, db2Url } = readDatabaseUrls(process.env);
+  if (!db1Url || !db2Url)
+    throw new StackError('DB1_URL and DB2_URL must both be set', 'see `sluice reconcile --help`');
   if (stripe)
     return reconcileWithStripe(
       since === undefined ? undefined : Date.parse(readMoment('--since', since)),
       json,
     );
-  const { cells, db1Url, db2Url } = readDatabaseUrls(process.env);
-  if (!db1Url || !db2Url)
-    throw new StackError('DB1_URL and DB2_URL must both be set', 'see `sluice reconcile --help`');
   const log = createLog();
   const open = (url: string) =>
     createDatabase({ url, max: CONNECTIONS, applicationName: 'sluice-reconcile', log });

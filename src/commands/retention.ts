@@ -1,11 +1,10 @@
 // `sluice retention`: what is kept for how long, in both databases; of several cells, in all.
 
 import type { CallFunction } from '#core/call_function.ts';
-import { blameOf } from '#core/failure.ts';
 import { createDatabase } from '../db/database.ts';
 import { StackError } from '../failure.ts';
 import { createLog } from '../log.ts';
-import { explained } from './db2.ts';
+import { ANY_DATABASE, explained } from './db2.ts';
 import { action, type Group, readWhole } from './grammar.ts';
 import { actor, listAction, OPTION, readDatabaseUrls, VARIABLES } from './operator.ts';
 import { formatTable } from './table.ts';
@@ -43,12 +42,7 @@ async function onDatabases<Result>(work: (places: readonly Place[]) => Promise<R
   try {
     return await work(open);
   } catch (error) {
-    if (blameOf(error) !== 'denied') throw explained(error, 'a database');
-    throw new StackError(
-      'only the owner of the databases may do this',
-      "give the owner's addresses as DB1_URL and DB2_URL",
-      error,
-    );
+    throw explained(error, ...ANY_DATABASE);
   } finally {
     await Promise.all(open.map((db) => db.end()));
   }

@@ -13,8 +13,10 @@ import type { LimitSettings } from '../server/address_limits.ts';
 import { DEFAULT_MAX_REQUESTS } from '../server/admission.ts';
 import { BUYER_VARIABLES, readBuyerSettings } from '../server/buyer_settings.ts';
 import { LIMIT_VARIABLES, readLimitSettings } from '../server/limit_settings.ts';
+import { explainedListen } from '../server/listen_fault.ts';
 import { readScrapeSettings, SCRAPE_VARIABLES } from '../server/scrape_access.ts';
 import type { RunningServer, ServerOptions } from '../server/server.ts';
+import { readServiceUrls } from '../server/service_urls.ts';
 import { JWT, MIN_JWT_SECRET_CHARS } from '../server/tokens.ts';
 import { onStopSignal } from '../stop_signal.ts';
 import { readTicketSecrets, TICKET_VARIABLES } from '../tickets/secrets.ts';
@@ -66,12 +68,12 @@ async function serve(processes: number, member: Member | undefined): Promise<num
   const [first] = cells;
   const missing = [...(first ? [] : ['DB1_URL']), ...REQUIRED.filter((name) => !env[name])];
   if (missing.length > 0) return fail(`Set ${missing.join(', ')}. See: sluice serve --help`);
-  const wanted = env.SLUICE_PORT ?? String(DEFAULT_PORT);
+  const wanted = env.SLUICE_PORT || String(DEFAULT_PORT);
   const port = Number(wanted);
   if (!/^[0-9]{1,5}$/.test(wanted) || port > 65_535)
     return fail(`SLUICE_PORT is "${wanted}"; it must be a port number.`);
 
-  const most = env.SLUICE_MAX_REQUESTS ?? String(DEFAULT_MAX_REQUESTS);
+  const most = env.SLUICE_MAX_REQUESTS || String(DEFAULT_MAX_REQUESTS);
   const maxRequests = Number(most);
   if (!/^[1-9][0-9]{0,6}$/.test(most))
     return fail(`SLUICE_MAX_REQUESTS is "${most}"; it must be a whole number from 1 to 9999999.`);
@@ -84,6 +86,7 @@ async function serve(processes: number, member: Member | undefined): Promise<num
   if (typeof limits === 'string') return fail(limits);
   const alerts = readAlertSettings(env);
   const ticketSecrets = readTicketSecrets(env.SLUICE_TICKET_SECRET);
+  const services = readServiceUrls(env);
   const log = createLog();
   if (processes > 1 && member === undefined) return superviseServers(processes, limits, log);
   const buyers = await readBuyerSettings(env);
@@ -112,12 +115,11 @@ async function serve(processes: number, member: Member | undefined): Promise<num
       ...buyers,
       ...(ticketSecrets && { ticketSecrets }),
       ...(alerts && { alerts }),
-      ...(env.SLUICE_REDIS_URL ? { redisUrl: env.SLUICE_REDIS_URL } : {}),
-      ...(env.SLUICE_JWKS_URL ? { jwksUrl: env.SLUICE_JWKS_URL } : {}),
+      ...services,
     });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-    return fail(`Port ${port} is taken. Stop what listens there, or set SLUICE_PORT to another port.`);
+    await tracing.stop();
+    throw explainedListen(error, { port, portName: 'SLUICE_PORT', host: front.host });
   }
   if (member === undefined) sayWhere(server.url);
   else void member.tellListening(server, server.ready);
@@ -146,7 +148,7 @@ function readFront(env: NodeJS.ProcessEnv): Pick<ServerOptions, 'host' | 'proxy'
   const { SLUICE_HOST: host, SLUICE_PUBLIC_URL: address } = env;
   if ((env.SLUICE_JWT_SECRET ?? '').length < MIN_JWT_SECRET_CHARS)
     return `SLUICE_JWT_SECRET has less than ${MIN_JWT_SECRET_CHARS} characters, which can be guessed; HS256 needs 32 bytes.\nhint: make one with: openssl rand -base64 48`;
-  const proxies = env.SLUICE_TRUSTED_PROXIES ?? '0';
+  const proxies = env.SLUICE_TRUSTED_PROXIES || '0';
   if (!/^\d$/.test(proxies))
     return `SLUICE_TRUSTED_PROXIES is "${proxies}"; it must be a number from 0 to 9.`;
   // A proxy on this machine brings strangers to a loopback address.

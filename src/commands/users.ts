@@ -7,7 +7,7 @@ import { readUser } from '#core/users/export.ts';
 import { createDatabase } from '../db/database.ts';
 import { StackError } from '../failure.ts';
 import { createLog } from '../log.ts';
-import { explained } from './db2.ts';
+import { ANY_DATABASE, explained } from './db2.ts';
 import { action, type Group, UsageError } from './grammar.ts';
 import { actor, confirm, OPTION, readDatabaseUrls, VARIABLES } from './operator.ts';
 import { startProgress } from './progress.ts';
@@ -48,7 +48,7 @@ async function withUsers<Result>(work: (ports: UserPorts) => Promise<Result>): P
   try {
     return await work({ ...databases, now: Date.now, pause: (ms) => sleep(ms) });
   } catch (error) {
-    throw explained(error, 'a database');
+    throw explained(error, ...ANY_DATABASE);
   } finally {
     await Promise.all(open.map((db) => db.end()));
   }

@@ -6,6 +6,7 @@ import { withStore } from './db2.ts';
 import { action, UsageError, type Values } from './grammar.ts';
 import { actor, canAsk, confirm, OPTION } from './operator.ts';
 import { startProgress } from './progress.ts';
+import { reportSteps } from './steps.ts';
 import { formatTable } from './table.ts';
 import { readReason, readText, readUuid } from './values.ts';
 import { FILTER_OPTIONS, isFiltered, readFilter } from './webhooks_filter.ts';
@@ -61,9 +62,10 @@ async function run(change: Change, request: Request): Promise<number> {
       console.error('Nothing was changed.');
       return 1;
     }
-    const results = await act(store, change, targets, request);
-    report(results, request.json);
-    return results.every(isDone) ? 0 : 1;
+    return reportSteps<EventResult>(
+      (done) => act(store, change, targets, request, done),
+      (results) => report(results, request.json),
+    );
   });
 }
 
@@ -122,14 +124,14 @@ async function act(
   change: Change,
   targets: Target[],
   { reason, idempotencyKey, dryRun }: Request,
-): Promise<EventResult[]> {
+  done: EventResult[],
+): Promise<void> {
   const progress = startProgress(targets.length, 'events');
-  const results: EventResult[] = [];
   try {
     for (let at = 0; at < targets.length; at += BATCH) {
       const ids = targets.slice(at, at + BATCH).map(({ id }) => id);
       const common = { ids, actor: actor(), reason, dryRun };
-      results.push(
+      done.push(
         ...(change === 'replay'
           ? await store.replay({ ...common, idempotencyKey })
           : await store.skip(common)),
@@ -139,16 +141,12 @@ async function act(
   } finally {
     progress.end();
   }
-  return results;
 }
 
-function report(results: EventResult[], asJson: boolean): void {
-  if (asJson) {
-    console.log(JSON.stringify({ results }));
-    return;
-  }
+function report(results: readonly EventResult[], asJson: boolean): number {
   const rows = results.map(({ id, event_id, outcome }) => [id, event_id ?? '-', outcome]);
-  console.log(formatTable(['ID', 'EVENT', 'OUTCOME'], rows));
+  console.log(asJson ? JSON.stringify({ results }) : formatTable(['ID', 'EVENT', 'OUTCOME'], rows));
+  return results.every(isDone) ? 0 : 1;
 }
 
 const WITHOUT_IDS = `Without ids it takes the oldest events that the filters find; at least one filter is needed then. Without

@@ -18,6 +18,7 @@ import { doesChores, join, shareOf, WHOLE } from '../processes/part.ts';
 import { BreakerMarks, startBreakerMarks } from '../samples/breakers.ts';
 import { startRetention } from '../scheduler/retention.ts';
 import { startSealing } from '../scheduler/sealing.ts';
+import { explainedListen } from '../server/listen_fault.ts';
 import { ownPages } from '../server/metrics_route.ts';
 import {
   type MetricsServer,
@@ -182,11 +183,17 @@ async function openMetricsServer(
       'SLUICE_METRICS_PORT is set, but no key or token is, so no client could read /metrics there',
       'set SLUICE_METRICS_TOKEN for the scraper, or SLUICE_METRICS_OPEN=1 where the network keeps strangers out',
     );
+  const place = {
+    port: readWhole('SLUICE_METRICS_PORT', port, [1, MAX_PORT]),
+    portName: 'SLUICE_METRICS_PORT',
+  };
   return startMetricsServer({
     ...options,
     ...scrape,
     ...(adminKey && { adminKey }),
-    port: readWhole('SLUICE_METRICS_PORT', port, [1, MAX_PORT]),
+    port: place.port,
+  }).catch((error: unknown) => {
+    throw explainedListen(error, place);
   });
 }
 

@@ -4,7 +4,7 @@ import type { CallFunction } from '#core/call_function.ts';
 import { checkHealth } from '#core/console/health.ts';
 import type { IntakeLook, LedgerLook } from '#core/console/sample.ts';
 import type { Log } from '#core/ports.ts';
-import { AdminClient } from '../admin/client.ts';
+import { AdminClient, ApiError } from '../admin/client.ts';
 import type { Connection } from '../commands/operator.ts';
 import { readAck } from '../db/ack.ts';
 import { createDatabase } from '../db/database.ts';
@@ -233,7 +233,16 @@ async function examineServer(server: Connection | undefined): Promise<Finding[]>
     const metrics = await api.text('/metrics');
     return [ok('server', `${server.url} is ready, and the key is right`), judgeAddresses(metrics)];
   } catch (error) {
-    const todo = 'start `sluice serve`, or mend SLUICE_URL and SLUICE_ADMIN_KEY';
-    return [fail('server', `${server.url}: ${messageOf(error)}`, todo), skip('addresses', 'see above')];
+    const found = `${server.url}: ${messageOf(error)}`;
+    return [fail('server', found, adviceAbout(error)), skip('addresses', 'see above')];
   }
+}
+
+/** The server's own advice, but where it is about the one request: an outage of a database is no fault of server or key. */
+function adviceAbout(error: unknown): string {
+  if (!(error instanceof ApiError) || error.status === 0)
+    return 'start `sluice serve`, or set SLUICE_URL to its address';
+  return error.code === 'database_unavailable'
+    ? 'see the databases above, and whether the server was started with the same addresses'
+    : error.hint;
 }

@@ -43,6 +43,7 @@ import { endOfTurn } from '../turn.ts';
 import type { Handlers } from '../webhook/handlers.ts';
 import { nodeHmac } from '../webhook/hmac.ts';
 import { createSecretSource } from '../webhook/secret_source.ts';
+import { startEndpointSeries } from '../webhook/series.ts';
 import { AddressLimits, type LimitSettings } from './address_limits.ts';
 import { addressOf } from './addresses.ts';
 import { adminRoutes } from './admin.ts';
@@ -125,19 +126,45 @@ const DB2_CONNECTIONS = 2;
 /** A server that only this machine reaches sends buyers back to its own address. */
 const LOOPBACK = /^(127(\.\d{1,3}){3}|::1|localhost)$/;
 
+/** What ends with the server, and with one that could not start: left open, it would keep the process alive. */
+interface Opened {
+  end(): Promise<unknown>;
+}
+type Keep = <Part extends Opened>(part: Part) => Part;
+
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
+  const opened: Opened[] = [];
+  const keep: Keep = (part) => {
+    opened.push(part);
+    return part;
+  };
+  const end = async (): Promise<void> => {
+    await Promise.all(opened.map((part) => part.end()));
+  };
+  try {
+    return await start(options, keep, end);
+  } catch (error) {
+    await Promise.allSettled([end()]);
+    throw error;
+  }
+}
+
+async function start(options: ServerOptions, keep: Keep, end: () => Promise<void>): Promise<RunningServer> {
   const log = createLog();
   const addresses = cellsOf(options);
   const fleet = new Fleet(
     addresses.map((address) => openServerCell(address, addresses.length === 1, options.onClaimed, log)),
     log,
   );
-  const db2 = createDatabase({
-    url: options.db2Url,
-    max: DB2_CONNECTIONS,
-    applicationName: 'sluice-server',
-    log,
+  keep({
+    async end() {
+      await fleet.stop();
+      await Promise.all(fleet.cells.map((cell) => cell.end()));
+    },
   });
+  const db2 = keep(
+    createDatabase({ url: options.db2Url, max: DB2_CONNECTIONS, applicationName: 'sluice-server', log }),
+  );
   const webhook: CallFunction = (name, args) => db2.call(`webhook.${name}`, args);
   const metrics = options.metrics ?? createMetrics();
   const proxy = options.proxy ?? { trustedProxies: 0 };
@@ -146,14 +173,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const limits = new AddressLimits(options.limits ?? {}, { proxy, metrics, log, counts: member });
   const unsigned = limits.deliveries;
   const secretOf = options.secretOf ?? createSecretSource(process.env);
-  const openedInbox = openInbox(addresses, options.db2Url, metrics, log, doesChores(part));
+  const openedInbox = keep(openInbox(addresses, options.db2Url, metrics, log, doesChores(part)));
   const doors = { ...options, secretOf, unsigned, part, inbox: openedInbox.inbox };
-  const webhooks = openWebhookRoutes(doors, metrics, log);
-  const calls = openCallRoutes(doors, metrics, log);
-  const endDatabases = async (): Promise<void> => {
-    await fleet.stop();
-    await Promise.all([...fleet.cells, db2, webhooks, calls, openedInbox].map((part) => part.end()));
-  };
+  const webhooks = keep(openWebhookRoutes(doors, metrics, log));
+  const calls = keep(openCallRoutes(doors, metrics, log));
 
   const callIntake = oneIntake(fleet);
   const operatorsCell = findOperatorsCell(fleet.cells);
@@ -245,6 +268,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     group.routes(),
   );
   const pages = loadPages();
+  keep({ end: () => Promise.allSettled([pages]) });
   const overHttps = (request: HttpRequest) => isHttps(request, proxy);
   const tickets = ticketRoutes({
     tokens,
@@ -272,15 +296,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     new Streams(limits.streams),
   );
 
-  let port: number;
   let url = '';
-  try {
-    await fleet.start();
-    port = await http.listen(options.port, options.host);
-  } catch (error) {
-    await Promise.allSettled([endDatabases(), pages]);
-    throw error;
-  }
+  await fleet.start();
+  const port = await http.listen(options.port, options.host);
   const host = options.host ?? '127.0.0.1';
   url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
   log.info('server listens', { url });
@@ -297,6 +315,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const startChores = (): Loop[] => [
     startSampling(openSampler({ fleet, callIntake, callLedger, sampleClock, log }, publish)),
     startOperatorCopy(callOperators, callLedger, log),
+    startEndpointSeries(webhook, metrics, log),
     startIssueWatch({ databases, db2: callLedger, webhook, secrets, log }),
     ...(options.alerts
       ? [startAlerts(options.alerts, { databases, callFirst: fleet.only.call, consoleUrl: publicUrl, log })]
@@ -315,8 +334,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       await Promise.all([claims.drain(), webhooks.drain(), calls.drain()]);
       await closed;
       await Promise.all(loops.map((loop) => loop.stop()));
-      await endDatabases();
-      await Promise.allSettled([pages]);
+      await end();
       log.info('server stopped', { url });
     },
   };

@@ -1,3 +1,4 @@
+import { existsSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { StackError } from '../failure.ts';
 
@@ -15,13 +16,22 @@ const HIGHEST_PORT = 65_535;
 
 export function readSettings(env: NodeJS.ProcessEnv): Settings {
   return {
-    dir: resolve(env.SLUICE_DIR || '.sluice'),
+    dir: readDir(env),
     sluicePort: readPort(env, 'SLUICE_PORT') ?? 4000,
     db1ApiPort: readPort(env, 'DB1_API_PORT') ?? 54321,
     db2ApiPort: readPort(env, 'DB2_API_PORT') ?? 54421,
     db1Port: readPort(env, 'DB1_PORT'),
     db2Port: readPort(env, 'DB2_PORT'),
   };
+}
+
+function readDir(env: NodeJS.ProcessEnv): string {
+  const dir = resolve(env.SLUICE_DIR || '.sluice');
+  if (!existsSync(dir) || statSync(dir).isDirectory()) return dir;
+  throw new StackError(
+    `${dir} is a file`,
+    'set SLUICE_DIR to the folder of a stack, or to one that is not there yet',
+  );
 }
 
 function readPort(env: NodeJS.ProcessEnv, name: string): number | undefined {

@@ -10,6 +10,7 @@ import type { SecretSource } from '#core/webhook/secrets.ts';
 import type { Database } from '../db/database.ts';
 import { backfill, isKeyed, openSource } from './backfill.ts';
 import { secretsOf } from './secret_users.ts';
+import type { COMPARISON_RESULTS } from './series.ts';
 
 export interface ComparisonOptions {
   readonly db2: Database;
@@ -17,6 +18,8 @@ export interface ComparisonOptions {
   readonly urls: ApiUrls;
   readonly metrics: Metrics;
   readonly log: Log;
+  /** Whether a scrape had time to see the endpoint's series before anything is counted in them. */
+  readonly isShown: (webhookId: string) => boolean;
 }
 
 const HOUR_SEC = 3_600;
@@ -30,7 +33,8 @@ const LONGEST_MS = HOUR_SEC * 1_000;
 export async function compareWithProviders(options: ComparisonOptions, stop: AbortSignal): Promise<void> {
   const store = createOperatorStore((name, args) => options.db2.call(`webhook.${name}`, args));
   for (const endpoint of await store.listEndpoints()) {
-    if (endpoint.is_active && !stop.aborted) await compareOne(endpoint, options, stop);
+    if (endpoint.is_active && options.isShown(endpoint.webhook_id) && !stop.aborted)
+      await compareOne(endpoint, options, stop);
   }
 }
 
@@ -42,11 +46,8 @@ async function compareOne(
   const { db2, secretOf, urls, metrics, log } = options;
   const { webhook_id, provider } = endpoint;
   const secrets = secretsOf(db2, secretOf);
-  // Each series begins with 0: Prometheus sees no increase in one that begins with its first count.
-  const tell = (ended: 'done' | 'failed') => {
-    for (const result of ['done', 'failed'])
-      metrics.count('webhook_comparisons_total', { webhook_id, provider, result }, result === ended ? 1 : 0);
-  };
+  const tell = (result: (typeof COMPARISON_RESULTS)[number]) =>
+    metrics.count('webhook_comparisons_total', { webhook_id, provider, result });
   const fill = async (signal: AbortSignal) => {
     const open = await openSource(endpoint, { secrets, urls, log, signal });
     const nowMs = Date.now();

@@ -10,7 +10,13 @@ import { doesChores, type Part, restOf, WHOLE } from '../processes/part.ts';
 import { type ComparisonOptions, compareWithProviders } from './comparison.ts';
 import { HandlerDatabases, openWebhookStore } from './databases.ts';
 import { createFaultTeller, type Handlers, registerHandlers, warnOfMissingHandlers } from './handlers.ts';
+import { type EndpointSeries, startEndpointSeries } from './series.ts';
 import { THIN_HANDLER, thinHandler } from './thin.ts';
+
+type Comparing = Pick<ComparisonOptions, 'secretOf' | 'urls'> & {
+  /** For tests: how often a worker looks whether an hour is over. COMPARE_MS where left out. */
+  readonly everyMs?: number;
+};
 
 export interface WebhookCrewOptions {
   db2Url: string;
@@ -22,7 +28,7 @@ export interface WebhookCrewOptions {
   /** Nothing is traced if this is left out. */
   tracer?: Tracer;
   /** How providers are asked, once an hour what they sent, and for what thin events point at; not at all where left out. */
-  compare?: Pick<ComparisonOptions, 'secretOf' | 'urls'>;
+  compare?: Comparing;
   /** Which of several processes of the command this is; the only one where left out. */
   part?: Part;
 }
@@ -40,7 +46,7 @@ const HANDLERS_NAME = 'sluice-webhook-handlers';
 /** What webhook.wake_workers notifies. */
 const WAKE_CHANNEL = 'sluice_webhooks';
 const REGISTER_MS = 60 * 1_000;
-/** How often a worker looks whether an hour is over. */
+/** How often a worker looks whether an hour is over. For so long an endpoint has its series before it is compared. */
 const COMPARE_MS = 60 * 1_000;
 
 export interface WebhookCrew {
@@ -75,7 +81,7 @@ export function startWebhookCrew(options: WebhookCrewOptions): WebhookCrew {
 }
 
 function startChores(options: WebhookCrewOptions): Loop[] {
-  const { db2Url, handlers, log } = options;
+  const { db2Url, handlers, metrics, log } = options;
   const chores = createDatabase({ url: db2Url, max: 1, applicationName: 'sluice-webhook-chores', log });
   const tellFaults = createFaultTeller(log);
   // Again and again: the database may be away at the start, and another release may have said otherwise since.
@@ -85,22 +91,24 @@ function startChores(options: WebhookCrewOptions): Loop[] {
     const has = (name: string) => handlers.has(name) || (isThinServed && name === THIN_HANDLER);
     await warnOfMissingHandlers(chores, { has }, log);
   });
+  const series = startEndpointSeries((name, args) => chores.call(`webhook.${name}`, args), metrics, log);
   const stop = async (): Promise<void> => {
-    await registering.stop();
+    await Promise.all([registering.stop(), series.stop()]);
     await chores.end();
   };
   return [
     { stop },
-    ...(options.compare === undefined ? [] : [startComparing({ ...options, ...options.compare })]),
+    ...(options.compare === undefined ? [] : [startComparing({ ...options, ...options.compare }, series)]),
   ];
 }
 
 /** On a connection of its own: a comparison of a busy day takes minutes. */
-function startComparing(options: WebhookCrewOptions & Pick<ComparisonOptions, 'secretOf' | 'urls'>): Loop {
-  const { db2Url, log } = options;
+function startComparing(options: WebhookCrewOptions & Comparing, series: EndpointSeries): Loop {
+  const { db2Url, everyMs = COMPARE_MS, log } = options;
   const db2 = createDatabase({ url: db2Url, max: 1, applicationName: 'sluice-webhook-comparison', log });
-  const loop = startLoop('comparing with providers', COMPARE_MS, log, (signal) =>
-    compareWithProviders({ ...options, db2 }, signal),
+  const isShown = (webhookId: string) => series.areShown(webhookId, everyMs);
+  const loop = startLoop('comparing with providers', everyMs, log, (signal) =>
+    compareWithProviders({ ...options, db2, isShown }, signal),
   );
   return {
     async stop() {

@@ -173,6 +173,22 @@ describe('sluice doctor', () => {
     }
   });
 
+  it('advises about the server by what it answers: its databases, the key, or that it is not there', async (t) => {
+    const url = 'postgres://absent@127.0.0.1:1/x';
+    const cut = await startTestServer({ db1: { url }, db2: { url } });
+    t.after(() => cut.stop());
+    for (const [more, advice] of [
+      [{ SLUICE_URL: cut.url }, /^see the databases above/],
+      [{ SLUICE_ADMIN_KEY: 'another-key-of-some-length' }, /^set SLUICE_OPERATOR_KEY to your key/],
+      [{ SLUICE_URL: 'http://127.0.0.1:1' }, /^start `sluice serve`/],
+    ] as const) {
+      const { checks } = await doctor(more);
+      const found = checks.find(({ check }) => check === 'server');
+      assert.equal(found?.status, 'fail');
+      assert.match(found?.todo ?? '', advice);
+    }
+  });
+
   it('fails, and goes on, when a database or the server does not answer', async () => {
     const { code, checks } = await doctor({
       DB2_URL: 'postgres://absent@127.0.0.1:1/x',

@@ -237,4 +237,12 @@ describe('the operator at the command line', () => {
     assert.match(stdout, /DB2 ledger DOWN/);
     assert.match(stdout, /^tickets +- +-$/m);
   });
+
+  it('shows the order of a claim as the server has it', async () => {
+    assert.equal((await run('pools', 'create', 'pairs', '--slots', '4', '--max-quantity', '2')).code, 0);
+    const { claims } = (await claim(server.url, 'pairs', { user_id: 'ann', quantity: 2 })).json;
+    const [{ claim_id: first }] = claims;
+    const shown = (await run('claims', 'show', first)).stdout;
+    assert.match(shown, new RegExp(`^order +\\{.*"order_id":"${first}".*\\}$`, 'm'));
+  });
 });

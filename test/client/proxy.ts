@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 
 /** Afterwards it forwards. `cut_answer` tells the status and half of the body. */
 export type Fault =
+  | 'none'
   | 'lose_request'
   | 'lose_answer'
   | 'cut_answer'

@@ -133,7 +133,7 @@ const BLAMES: Readonly<Record<string, string>> = {
   unanswered: 'SELF_SIGNED_CERT_IN_CHAIN ERR_TLS_CERT_ALTNAME_INVALID EPROTO 080061 2500',
   collision: '40001 40P01 55P03',
   slow: '57014',
-  missing: '42883 42P01',
+  missing: '3F000 42883 42P01',
   unserved: 'PGRST106 PGRST202',
   denied: '42501',
   broken: '42601 XX000 XX001 PGRST301 PGRSTX00 SL099',

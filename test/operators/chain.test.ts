@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -200,6 +200,26 @@ describe('the chain of the audit log', () => {
     assert.match(compared.stdout, /db2: the head that was saved after \d+ seals is not in the chain/);
     writeFileSync(file, '{}');
     assert.equal((await runHere(['audit', 'check', '--heads', file], env)).code, 1);
+  });
+
+  it('is compared with heads that were saved before there was a second cell, which has none yet', async (t) => {
+    const second = await startDatabases({ db2: false });
+    t.after(() => second.stop());
+    const file = join(dir, 'heads_of_one.json');
+    writeFileSync(file, (await runHere(['audit', 'heads', '--json'], env)).stdout);
+    const fleet = {
+      SLUICE_CELLS: `a=${databases.db1.url},b=${second.db1.url}`,
+      DB2_URL: databases.db2.url,
+    };
+    const checked = await runHere(['audit', 'check', '--heads', file], fleet);
+    assert.equal(checked.code, 0, checked.stderr);
+    assert.match(checked.stdout, /^cell a: .*^cell b: .*^db2: /ms);
+    assert.match(checked.stderr, /^warning: .* has no head of cell b; .*\n$/);
+    const { db1, ...others } = JSON.parse(readFileSync(file, 'utf8'));
+    writeFileSync(file, JSON.stringify({ ...others, db1: { ...db1, head: db1.head.replace(/^./, 'x') } }));
+    const changed = await runHere(['audit', 'check', '--heads', file], fleet);
+    assert.equal(changed.code, 1);
+    assert.match(changed.stdout, /cell a: the head that was saved after \d+ seals is not in the chain/);
   });
 
   it('stands on rows that no role changes or removes', async () => {

@@ -3,6 +3,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { type AddressInfo, createServer } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { startServer } from '../../src/server/server.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { ADMIN_KEY, ask, bearer, claim, JWT_SECRET } from './support.ts';
 
@@ -86,8 +88,47 @@ describe('sluice serve', () => {
     const { code, output } = await serve({ ...env, SLUICE_PORT: String(port) }).exited;
     other.close();
     assert.equal(code, 1);
-    assert.match(output, new RegExp(`Port ${port} is taken.*SLUICE_PORT`));
+    assert.match(output, new RegExp(`Port ${port} is taken\\nhint: .*SLUICE_PORT`));
     assert.doesNotMatch(output, /at .*\.ts/);
+  });
+
+  it('ends with two lines where it cannot listen, or cannot know where Redis or the published keys are', async () => {
+    const wrong = [
+      { SLUICE_HOST: '192.0.2.1' },
+      { SLUICE_HOST: 'nowhere.invalid' },
+      { SLUICE_REDIS_URL: '127.0.0.1:6379' },
+      { SLUICE_REDIS_URL: 'redis://127.0.0.1/calls' },
+      { SLUICE_JWKS_URL: 'keys.example.com' },
+    ];
+    for (const settings of wrong) {
+      const { code, output } = await serve({ ...env, ...settings }).exited;
+      const [name = ''] = Object.keys(settings);
+      assert.equal(code, 1, output);
+      assert.match(output, new RegExp(`^error: ${name} is .*\nhint: .*\n$`));
+    }
+  });
+
+  it('leaves nothing open where a part of it cannot start', async (t) => {
+    const options = { port: 0, db1Url: databases.db1.url, db2Url: databases.db2.url };
+    const keys = { adminKey: ADMIN_KEY, jwtSecret: JWT_SECRET };
+    for (const wrong of [{ redisUrl: 'not an address' }, { jwksUrl: 'not an address' }])
+      await assert.rejects(startServer({ ...options, ...keys, ...wrong }), /Invalid URL/);
+    const db2 = new pg.Client({ connectionString: databases.db2.url });
+    await db2.connect();
+    t.after(() => db2.end());
+    const { rows } = await db2.query(
+      `select application_name from pg_stat_activity where application_name like 'sluice-%'`,
+    );
+    assert.deepEqual(rows, []);
+  });
+
+  it('takes an empty variable for one that is not set', async () => {
+    const empty = { SLUICE_MAX_REQUESTS: '', SLUICE_TRUSTED_PROXIES: '', SLUICE_LOG: '' };
+    const { child, listening, exited } = serve({ ...env, ...empty });
+    const url = await Promise.race([listening, exited.then(({ output }) => assert.fail(output))]);
+    assert.equal((await ask(`${url}/healthz`)).status, 200);
+    child.kill();
+    assert.equal((await exited).code, 0);
   });
 
   it('refuses an admin key that can be guessed, unless it listens on loopback only', async () => {

@@ -2,12 +2,14 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
+import { summarize } from '../../src/commands/dev_summary.ts';
 import { copyExtensionFiles } from '../../src/migrate/extensions/extensions.ts';
 import { withClient } from '../../src/migrate/sql.ts';
 import { startCluster } from '../../src/stack/postgres.ts';
 import { giveToServer } from '../../src/stack/server_user.ts';
+import type { Stack } from '../../src/stack/stack.ts';
 import { PROJECT } from '../support/dev.ts';
 
 const sluice = (args: string[], env: Record<string, string> = {}) => {
@@ -47,6 +49,40 @@ describe('the command line', () => {
     const wrong = sluice(['dev'], { DB1_API_PORT: '5432l' });
     assert.equal(wrong.status, 1);
     assert.match(wrong.stderr, /DB1_API_PORT=5432l is not a port/);
+  });
+
+  test('a folder that is a file, and a level of the log that is none, are refused by name', () => {
+    for (const command of ['dev', 'reset', 'status']) {
+      const wrong = sluice([command], { SLUICE_DIR: join(PROJECT, 'package.json') });
+      assert.equal(wrong.status, 1);
+      assert.match(wrong.stderr, /^error: \S+package\.json is a file\nhint: set SLUICE_DIR to .*\n$/);
+    }
+    const urls = { DB1_URL: 'postgres://127.0.0.1:1/a', DB2_URL: 'postgres://127.0.0.1:1/b' };
+    const wrong = sluice(['retention', 'list'], { ...urls, SLUICE_LOG: 'loud' });
+    assert.equal(
+      wrong.stderr,
+      'error: SLUICE_LOG is "loud"\nhint: use one of debug, info, warn, error, silent\n',
+    );
+    assert.match(sluice(['retention', 'list'], { ...urls, SLUICE_LOG: '' }).stderr, /is it running/);
+  });
+
+  test('what `npm start` shows can be pasted where its folder is another', () => {
+    const side = { gateway: { url: 'http://127.0.0.1:1' }, url: 'postgres://a:b@127.0.0.1:2/c' };
+    const stack = { db1: side, db2: side, stripe: undefined } as unknown as Stack;
+    const shown = (dir: string) => summarize(stack, 'http://127.0.0.1:4000', dir, 'one');
+    const usual = shown(resolve('.sluice'));
+    assert.match(usual, /^ {2}\. \.sluice\/env$/m);
+    assert.match(usual, /`npx sluice dev stop db2` .* `npx sluice dev start db2`.*`npm run reset`/s);
+    const other = shown("/tmp/ann's try");
+    const word = String.raw`'/tmp/ann'\''s try`;
+    assert.ok(other.includes(`\n  . ${word}/env'\n`), other);
+    for (const command of [
+      'npx sluice demo',
+      'npx sluice dev stop db2',
+      'npx sluice dev start db2',
+      'npm run reset',
+    ])
+      assert.ok(other.includes(`\`SLUICE_DIR=${word}' ${command}\``), command);
   });
 
   test('migrate without both databases, or with one twice, says so', () => {

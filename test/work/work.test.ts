@@ -62,6 +62,17 @@ describe('sluice work', () => {
     assert.match(stderr, /no client could read \/metrics.*\n.*SLUICE_METRICS_TOKEN.*SLUICE_METRICS_OPEN=1/);
   });
 
+  it('says which port of its metrics is taken', async (t) => {
+    const other = createNetServer();
+    await new Promise<void>((resolve) => other.listen(0, resolve));
+    t.after(() => other.close());
+    const { port } = other.address() as AddressInfo;
+    const settings = { SLUICE_METRICS_PORT: String(port), SLUICE_METRICS_OPEN: '1' };
+    const { code, stderr } = await sluice(['work'], { ...env, ...settings }).ended;
+    assert.equal(code, 1);
+    assert.match(stderr, new RegExp(`^error: Port ${port} is taken\nhint: .*SLUICE_METRICS_PORT.*\n$`));
+  });
+
   it('hands back on SIGTERM what it holds, without counting the attempt', async () => {
     const { server, asked } = await silentWebhook();
     const { port } = server.address() as AddressInfo;

@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Page } from 'playwright-core';
-import { putOnSale } from '../../server/support.ts';
+import { ADMIN_KEY, ask, bearer, putOnSale } from '../../server/support.ts';
 import { paymentEvent, send } from '../../webhook/world.ts';
 import { claimMany } from '../../work/support.ts';
 import { ensureChromium } from '../chromium.ts';
-import { addEndpoint, deliver, processEvents } from './deliveries.ts';
+import { addEndpoint, deliver, onLedger, processEvents } from './deliveries.ts';
 import { type House, openHouse } from './support.ts';
 
 const chromium = await ensureChromium();
@@ -144,6 +144,35 @@ describe('what is refused or fails', { skip }, () => {
     await leave(page);
   });
 
+  it('was quarantined: its issue advises to skip it, and blames no handler', async () => {
+    const { json } = await ask(`${house.url}/admin/issues?kind=event`, { headers: bearer(ADMIN_KEY) });
+    const issue = json.issues.find(({ error }: { error: string }) => error.startsWith('quarantine: '));
+    const page = await house.signIn(`/issues/${issue.id}`);
+    await page.getByText('handle it by hand, then skip it').waitFor();
+    await page
+      .getByRole('heading', { level: 1, name: 'payment_intent.succeeded cannot be processed' })
+      .waitFor();
+    await page.getByRole('button', { name: 'Resolve…' }).waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Replay…' }).count(), 0);
+    assert.equal(await page.getByText('Mend it').count(), 0);
+    await leave(page);
+  });
+
+  it('names no handler as the cause where workers died with it', async () => {
+    await deliver(house, 'stripe', 'charge.refunded', 'evt_lost', { isBad: true });
+    await onLedger(house, (db2) =>
+      db2.query(
+        `update public.webhook_events set status = 'dead_letter', error = 'lease_lost_repeatedly' where event_id = 'evt_lost'`,
+      ),
+    );
+    const { json } = await ask(`${house.url}/admin/issues?kind=event`, { headers: bearer(ADMIN_KEY) });
+    const issue = json.issues.find(({ error }: { error: string }) => error === 'lease_lost_repeatedly');
+    const page = await house.signIn(`/issues/${issue.id}`);
+    await page.getByText('Read the logs of workers and databases before you replay').waitFor();
+    assert.equal(await page.getByText('Mend it').count(), 0);
+    await leave(page);
+  });
+
   it('was skipped: it can be replayed where an operator skipped it or it has no handler, and nowhere else', async () => {
     await deliver(house, 'stripe', 'customer.created', 'evt_unhandled');
     await deliver(house, 'stripe', 'payment_intent.succeeded', 'evt_paid');
@@ -192,6 +221,45 @@ describe('what is refused or fails', { skip }, () => {
     await page.goto(`${house.url}/claims?pool_id=long_list&page=2`);
     await page.getByRole('row').nth(5).waitFor();
     assert.equal(await page.getByRole('row').count(), 1 + 5);
+    await leave(page);
+  });
+
+  it('is told where a user is not erased yet: what it waits for, one round a press, and none after Cancel', async () => {
+    const page = await house.signIn('/users/ann');
+    let rounds = 0;
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    let hold = () => {};
+    const held = new Promise<void>((resolve) => {
+      hold = resolve;
+    });
+    await page.route('**/admin/users/erase', async (route) => {
+      rounds++;
+      if (rounds === 3) {
+        hold();
+        await released;
+      }
+      const waits_for = rounds === 1 ? 'messages of the user that are moving' : null;
+      await route.fulfill({
+        status: 202,
+        json: { status: 'working', replacement: null, changed: {}, waits_for },
+      });
+    });
+    await page.getByRole('button', { name: 'Erase…' }).click();
+    await page.getByLabel('Type the name of the user').fill('ann');
+    await page.getByLabel('Reason', { exact: true }).fill('asked for');
+    await page.getByRole('button', { name: 'Yes, erase for good' }).click();
+    await page.getByRole('status').getByText('messages of the user that are moving').waitFor();
+    assert.equal(rounds, 1);
+    // Out of time alone: it goes on by itself, until the dialog is left.
+    await page.getByRole('button', { name: 'Go on' }).click();
+    await held;
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    release();
+    await page.getByText('This user is not erased yet.').waitFor();
+    assert.equal(rounds, 3);
     await leave(page);
   });
 });

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { addOperator } from '../../operators/support.ts';
 import { ensureChromium } from '../chromium.ts';
+import { addEndpoint, deliver, processEvents } from './deliveries.ts';
 import { bury } from './seed.ts';
 import { type House, openHouse, picture } from './support.ts';
 
@@ -57,6 +58,22 @@ describe('two operators in the console', { skip }, () => {
     await operator.getByRole('heading', { level: 1, name: 'Webhooks' }).waitFor();
     assert.equal(await operator.getByRole('button', { name: 'New endpoint' }).count(), 0);
     await operator.context().close();
+  });
+
+  it('see money without a user, and only who may is offered to name one', async () => {
+    await addEndpoint(house, 'stripe', 'stripe');
+    await deliver(house, 'stripe', 'payment_intent.succeeded', 'evt_23', { user: '' });
+    await processEvents(house);
+    for (const [name, buttons] of [
+      [VIEWER, 0],
+      [OPERATOR, 1],
+    ] as const) {
+      const page = await house.signIn('/webhooks', undefined, keys[name]);
+      const row = page.getByRole('row', { name: /pi_23 stripe 4900/ });
+      await row.waitFor();
+      assert.equal(await row.getByRole('button').count(), buttons, name);
+      await page.context().close();
+    }
   });
 
   it('are refused by the server where a page asks for more', async () => {

@@ -47,7 +47,7 @@ describe('the hourly comparison', () => {
   });
 
   /** So many workers at once look whether it is time. */
-  async function compare(workers: number, secrets = env) {
+  async function compare(workers: number, secrets = env, isShown = true) {
     const metrics = createMetrics();
     const { log, lines } = keptLog();
     const url = world.databases.db2.url;
@@ -58,7 +58,7 @@ describe('the hourly comparison', () => {
       await Promise.all(
         databases.map((db2) =>
           compareWithProviders(
-            { db2, secretOf: (name) => secrets[name], urls: env, metrics, log },
+            { db2, secretOf: (name) => secrets[name], urls: env, metrics, log, isShown: () => isShown },
             new AbortController().signal,
           ),
         ),
@@ -73,6 +73,12 @@ describe('the hourly comparison', () => {
 
   it('does nothing where no key is configured, and keeps the turn for a worker that has one', async () => {
     const { lines } = await compare(2, {});
+    assert.deepEqual(lines, []);
+    assert.equal(providers.stripe.server.requests.length, 0);
+  });
+
+  it('waits for a scrape that sees the endpoint with 0, and keeps the turn meanwhile', async () => {
+    const { lines } = await compare(2, env, false);
     assert.deepEqual(lines, []);
     assert.equal(providers.stripe.server.requests.length, 0);
   });
@@ -132,17 +138,33 @@ describe('the hourly comparison', () => {
     await nextHour();
     const before = providers.stripe.server.requests.length;
     const options = { db2Url: world.databases.db2.url, workers: 1, batchSize: 10, handlers: NO_HANDLERS };
+    const shared = { metrics: createMetrics(), log: createLog('silent') };
+    let first = '';
     const done = new Promise<void>((resolve) => {
-      providers.stripe.server.gate = () => {
+      providers.stripe.server.gate = async () => {
+        first ||= await shared.metrics.page();
         if (providers.stripe.server.requests.length === before + 2) resolve();
-        return Promise.resolve();
       };
     });
-    const compare = { secretOf: (name: string) => env[name], urls: env };
-    const shared = { metrics: createMetrics(), log: createLog('silent') };
+    const compare = { secretOf: (name: string) => env[name], urls: env, everyMs: 20 };
     const crews = [1, 2].map(() => startWebhookCrew({ ...options, ...shared, compare }));
     await done;
     await Promise.all(crews.map((crew) => crew.stop()));
     assert.equal(providers.stripe.server.requests.length, before + 2);
+    const series = [...first.matchAll(/^webhook_(\w+)\{.*provider="stripe"(?:,\w+="(\w+)")?\} 0$/gm)];
+    assert.deepEqual(
+      series.map(([, name, value]) => [name, value].filter(Boolean).join(' ')),
+      [
+        ...['success', 'skipped', 'failed', 'dead_letter', 'lost_lease', 'handed_back'].map(
+          (result) => `processing_total ${result}`,
+        ),
+        'dead_letter_total handler_error',
+        'dead_letter_total quarantine',
+        'comparisons_total done',
+        'comparisons_total failed',
+        'missing_total',
+      ],
+      'a scrape before the comparison sees every series with 0',
+    );
   });
 });

@@ -14,7 +14,7 @@ describe('reconcile with Stripe', () => {
   before(async () => {
     world = await WebhookWorld.start();
     providers = await startProviders();
-    env = envFor(providers, world.databases.db2.url);
+    env = { ...envFor(providers, world.databases.db2.url), DB1_URL: world.databases.db1.url };
     await world.addEndpoint('stripe', 'stripe', 'queued', { accounts: ['acct_connected'] });
   });
   after(async () => {
@@ -202,6 +202,11 @@ describe('reconcile with Stripe', () => {
       assert.equal(answer.code, code);
       assert.match(answer.stderr, expected);
     }
+    // Sessions and what was bought stand in the intake: without it nothing of them would differ.
+    const { DB1_URL: _, ...half } = env;
+    const alone = await runHere(['reconcile', '--stripe'], half);
+    assert.deepEqual([alone.code, alone.stdout], [1, '']);
+    assert.match(alone.stderr, /^error: DB1_URL and DB2_URL must both be set\n/);
     const keyless = await runHere(['reconcile', '--stripe'], { ...env, STRIPE_API_KEY: '' });
     assert.match(keyless.stderr, /no Stripe endpoint has a key/);
     const refused = await runHere(['reconcile', '--stripe'], {

@@ -9,7 +9,7 @@ import { type ErrorCode, HttpError } from './errors.ts';
  * - `database`: it serves no client, whatever is asked. `disk`: it serves, but its disk fails, perhaps for one row only.
  * - `unreached`: a socket or a name failed, perhaps not a database's. `unanswered`: no database answered (TLS, a proxy).
  * - `collision`: two sessions were in each other's way. `slow`: it took too long and was cancelled.
- * - `missing`, `denied`: no such function or table, no right to it; what was called says it, or something inside it.
+ * - `missing`, `denied`: no such function, table or schema, no right to it; what was called says it, or something inside it.
  * - `unserved`: PostgREST does not serve what was called.
  * - `broken`: a defect in a statement, in the server or in our own code. It may show for one request only.
  * - `data`, `size`, `constraint`, `unread`: what was sent is refused, and will be again.
@@ -88,7 +88,7 @@ const STATES: readonly (readonly [states: string, blame: Blame, answer?: ErrorCo
   // Serialisation failure, deadlock, lock timeout.
   ['40001 40P01 55P03', 'collision', 'busy'],
   ['57014', 'slow', 'busy'],
-  ['42883 42P01', 'missing'],
+  ['3F000 42883 42P01', 'missing'],
   // PostgREST's own codes: the schema is not served; the function does not exist.
   ['PGRST106 PGRST202', 'unserved'],
   ['42501', 'denied'],

@@ -18,8 +18,11 @@ export interface Outcome {
   readonly durationMs: number;
 }
 
-/** Few and fixed, because each is a time series: the error's own text stays in the row. */
-type DeadLetterReason = 'handler_error' | 'quarantine';
+/** Of a try. Few and fixed, because each is a time series. */
+const RESULTS = ['success', 'skipped', 'failed', 'dead_letter', 'lost_lease', 'handed_back'];
+/** As few: the error's own text stays in the row. */
+const DEAD_LETTER_REASONS = ['handler_error', 'quarantine'] as const;
+type DeadLetterReason = (typeof DEAD_LETTER_REASONS)[number];
 
 /** What the log calls an event that was recorded without going on to its handler. */
 export const ENDED_BY = {
@@ -28,11 +31,20 @@ export const ENDED_BY = {
   body_differs: 'known event with another body',
 } as const;
 
-export function countDeadLetter(
-  labels: { readonly webhook_id: string; readonly provider: string },
-  reason: DeadLetterReason,
-  metrics: Metrics,
-): void {
+interface EndpointLabels {
+  readonly webhook_id: string;
+  readonly provider: string;
+}
+
+/** The endpoint's series show 0 from now on. */
+export function beginOutcomes({ webhook_id, provider }: EndpointLabels, metrics: Metrics): void {
+  const labels = { webhook_id, provider: providerOf(provider) };
+  for (const result of RESULTS) metrics.count('webhook_processing_total', { ...labels, result }, 0);
+  for (const reason of DEAD_LETTER_REASONS)
+    metrics.count('webhook_dead_letter_total', { ...labels, reason }, 0);
+}
+
+export function countDeadLetter(labels: EndpointLabels, reason: DeadLetterReason, metrics: Metrics): void {
   const { webhook_id, provider } = labels;
   metrics.count('webhook_dead_letter_total', { webhook_id, provider: providerOf(provider), reason });
 }
