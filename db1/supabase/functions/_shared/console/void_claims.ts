@@ -62,10 +62,10 @@ async function voidClaims({ db1, db2 }: VoidPorts, request: HttpRequest): Promis
   const planned: VoidResult[] = [];
   for (const claim_id of new Set(claim_ids.map((id) => id.toLowerCase()))) {
     const [claim] = await db1<ClaimRecord>('get_claim', { p_claim_id: claim_id });
-    const isOpen =
+    const isBack =
       claim?.state === 'voided' &&
       ((await hasTicket(db2, claim_id)) || (refund && (await isKept(db2, claim_id))));
-    planned.push({ claim_id, outcome: isOpen ? WOULD : outcomeFor(claim) });
+    planned.push({ claim_id, outcome: isBack ? WOULD : outcomeFor(claim) });
   }
   const wanted = planned.filter(({ outcome }) => outcome === WOULD).map(({ claim_id }) => claim_id);
   if (dry_run || wanted.length === 0) return jsonResponse(200, { results: planned });
