@@ -238,7 +238,7 @@ async function examineServer(server: Connection | undefined): Promise<Finding[]>
   }
 }
 
-/** The server's own advice, but where it is about the one request: an outage of a database is no fault of server or key. */
+/** The server's own advice, but where it is about the one request: the server and the key are well while a database is away. */
 function adviceAbout(error: unknown): string {
   if (!(error instanceof ApiError) || error.status === 0)
     return 'start `sluice serve`, or set SLUICE_URL to its address';

@@ -38,7 +38,7 @@ export function readCells(env: NodeJS.ProcessEnv): CellAddress[] {
   return cells;
 }
 
-/** Empty where it is no such list. An entry begins with its name; a comma that no name follows belongs to a value with several hosts. */
+/** Empty where it is another text than such a list. An entry begins with its name; a comma that no name follows belongs to a value with several hosts. */
 function entriesOf(list: string, scheme: string): CellAddress[] {
   const entries = [...list.matchAll(new RegExp(`(?:^|,)\\s*(${NAME})=(?=${scheme}://)`, 'g'))];
   if (entries[0]?.index !== 0) return [];

@@ -76,8 +76,8 @@ describe('commands that ask DB2 directly', () => {
     const env = { SLUICE_DIR: '/nonexistent', DB1_URL: databases.db1.url, DB2_URL: databases.db2.url };
     const reserved = await runHere(['operators', 'add', 'admin', '--role', 'viewer'], env);
     assert.match(reserved.stderr, /^error: .*\nhint: a name is 1 to 100 characters on one line, not admin, /);
-    const unknown = await runHere(['operators', 'revoke', 'nobody', '--yes'], env);
-    assert.equal(unknown.stderr, 'error: no operator is called nobody\nhint: list shows them\n');
+    const unknown = await runHere(['operators', 'revoke', 'eve', '--yes'], env);
+    assert.equal(unknown.stderr, 'error: no operator is called eve\nhint: list shows them\n');
     for (const words of [
       ['retention', 'list'],
       ['users', 'export', 'ann'],

@@ -90,7 +90,7 @@ test('a drained cell is empty when nothing of it would be lost, and says what wo
     `pgmq.send('intake_dlq', '{}')`,
   ])
     await query(b.url, `select ${cause}`);
-  // Operators stand in cell a, so a person with a key in cell b is nobody.
+  // Operators stand in cell a, so a key in cell b opens nothing.
   for (const { url } of [a, b])
     await query(url, `select audit.add_operator('zoe', 'viewer', sha256('key'), 'ann')`);
   const full = await sluice('cells drain b');

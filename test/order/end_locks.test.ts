@@ -87,7 +87,7 @@ describe('the end of holds', () => {
     assert.equal(await soldTwice(observer), 0);
   });
 
-  test('ends nothing that a hook may have, whoever has locked its slot', async () => {
+  test('ends nothing that a hook may have while another session has locked its slot', async () => {
     const pool = await plainHold({ commit_webhook_url: 'https://example.com/commit' });
     await observer.rows(`update pgmq.q_intake_queue set read_ct = 1 where message ->> 'pool_id' = $1`, [
       pool,

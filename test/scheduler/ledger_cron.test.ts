@@ -52,7 +52,7 @@ for (const withCron of [true, false])
         assert.deepEqual(await scheduled(), JOBS_OF_DB2);
       });
 
-      test('counts a job that ran as a worker, so that nobody is told of none', async () => {
+      test('counts a job that ran as a worker, so that no alert tells of none', async () => {
         await session.client.query(
           `insert into cron.job_run_details (jobid, runid, status, start_time)
            select jobid, 1000000, 'succeeded', now() from cron.job where jobname = 'webhook_work'`,

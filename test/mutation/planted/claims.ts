@@ -248,6 +248,6 @@ export const CLAIMS: readonly Bug[] = [
     from: 'and c.claim_id <> all (v_untaken) and intake.commits_elsewhere(c.pool_id);',
     to: 'and c.claim_id <> all (v_untaken) and c.slot_id <> all (v_locked)\n    and intake.commits_elsewhere(c.pool_id);',
     test: 'test/order/end_locks.test.ts',
-    finds: 'ends nothing that a hook may have, whoever has locked its slot',
+    finds: 'ends nothing that a hook may have while another session has locked its slot',
   },
 ];

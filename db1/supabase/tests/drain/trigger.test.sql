@@ -41,7 +41,7 @@ select isnt(intake.trigger_drain(), null, 'and the next request is sent all the 
 select pg_temp.answer(null, null, 'Could not resolve host');
 select throws_ok(
   'select intake.check_drain()', 'P0001', 'the bridge worker answered Could not resolve host',
-  'an address that nobody has is told too'
+  'an address that no server has is told too'
 );
 delete from net._http_response;
 update intake.drain_requests set asked_at = now() - interval '5 minutes';

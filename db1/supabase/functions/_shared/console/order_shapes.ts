@@ -151,7 +151,7 @@ export interface RefundRow {
 
 /**
  * What an order was owed has gone: Stripe has it (how long a bank takes is not ours to know), or an operator saw to it another way.
- * Where there is no refund yet, the courier has still to bring DB1's word.
+ * Until there is a refund, the courier has still to bring DB1's word.
  */
 export function isSettled(refunds: readonly RefundRow[]): boolean {
   return refunds.length > 0 && !refunds.some(({ state }) => OPEN.has(state));
