@@ -161,7 +161,7 @@ describe('the HTTP adapter, beside large bodies', () => {
     assert.equal((await first).status, 200);
   });
 
-  it('lets a small one without a length in at once', { timeout: 30_000 }, async () => {
+  it('lets a small one without a length in at once', { timeout: 10_000 }, async () => {
     const { post, port, inside, answers } = await start(
       new LargeBodies({ roomBytes: 100 * KB, patienceMs: 60_000 }),
     );
@@ -183,7 +183,7 @@ describe('the HTTP adapter, beside large bodies', () => {
     socket.destroy();
   });
 
-  it('gives those without a length their turn for what they hold', { timeout: 30_000 }, async () => {
+  it('gives those without a length their turn for what they hold', { timeout: 10_000 }, async () => {
     const { post, inside, answers } = await start(
       new LargeBodies({ roomBytes: 400 * KB, patienceMs: 60_000 }),
     );
@@ -204,7 +204,7 @@ describe('the HTTP adapter, beside large bodies', () => {
   });
 
   it('takes the turn from a sender that is too slow for the length it announced', {
-    timeout: 30_000,
+    timeout: 10_000,
   }, async () => {
     const bodies = new LargeBodies({ roomBytes: 100 * KB, patienceMs: 60_000 });
     const never = { requestMs: 600_000, slowMs: 600_000 };
