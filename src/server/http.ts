@@ -7,14 +7,7 @@ import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import { HttpError } from '#core/errors.ts';
 import { toHttpError } from '#core/failure.ts';
 import type { Log } from '#core/ports.ts';
-import {
-  errorResponse,
-  type HttpResponse,
-  type Match,
-  type Router,
-  refusalOf,
-  refuse,
-} from '#core/router.ts';
+import { type HttpResponse, type Match, type Router, refuse } from '#core/router.ts';
 import { Admission, TOO_MANY } from './admission.ts';
 import { BodyReader, bodyLimit } from './body_reader.ts';
 import { type Exchange, writeHead } from './exchange.ts';
@@ -296,9 +289,9 @@ export class HttpServer {
   /** Answers a request whose body is not going to be read: with `error`, or as one to a path that takes none. */
   #refuseEarly(exchange: Exchange, error: HttpError): void {
     const { request, response, match, path, requestId } = exchange;
-    const refusal =
-      match.refusal === undefined ? errorResponse(error, requestId) : refusalOf(match, requestId);
-    this.#tell(request.method, path, requestId, refusal.status);
+    const { method = '' } = request;
+    const refusal = this.#router.refuseEarly(match, { method, path, requestId }, error);
+    this.#tell(method, path, requestId, refusal.status);
     response.shouldKeepAlive = false;
     writeHead(response, refusal, requestId);
     response.write(refusal.body);

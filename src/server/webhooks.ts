@@ -6,6 +6,7 @@ import { type Log, type Metrics, NO_TRACER, type Tracer } from '#core/ports.ts';
 import { DELIVERY_MS } from '#core/router.ts';
 import { ASIDE_CONNECTIONS } from '#core/side_lane.ts';
 import type { UnsignedLimit } from '#core/unsigned.ts';
+import { SQL_EVENTS_PER_HANDLER } from '#core/webhook/inline.ts';
 import { EVENTS_PER_HANDLER } from '#core/webhook/processor.ts';
 import { WebhookRoutes } from '#core/webhook/routes.ts';
 import { createFindSecret, type SecretSource } from '#core/webhook/secrets.ts';
@@ -32,9 +33,6 @@ export interface WebhookRoutesOptions {
 const LANE_CONNECTIONS = 1 + ASIDE_CONNECTIONS;
 /** For the looks for an endpoint and its secrets, once a second each, and the word to the workers. */
 const LOOKUP_CONNECTIONS = 1;
-/** As many inline effects of one handler run side by side, in all processes; more wait, and none of them for another handler. */
-const CONNECTIONS_PER_HANDLER = 4;
-
 export interface OpenWebhookRoutes extends Pick<WebhookRoutes, 'routes' | 'drain'> {
   end(): Promise<void>;
 }
@@ -45,6 +43,7 @@ export function openWebhookRoutes(
   log: Log,
 ): OpenWebhookRoutes {
   const { db2Url, handlers = NO_HANDLERS, tracer = NO_TRACER, part = WHOLE } = options;
+  const share = (limit: number) => shareOf(limit, part);
   const open = (max: number, applicationName: string, lockTimeoutMs?: number) =>
     createDatabase({
       url: db2Url,
@@ -57,12 +56,12 @@ export function openWebhookRoutes(
   const lane = open(LANE_CONNECTIONS, 'sluice-webhooks', LANE_LOCK_TIMEOUT_MS);
   const lookups = open(LOOKUP_CONNECTIONS, 'sluice-webhooks-lookups');
   const inline = new HandlerDatabases<number>(() =>
-    open(shareOf(CONNECTIONS_PER_HANDLER, part), 'sluice-webhooks-inline'),
+    open(share(SQL_EVENTS_PER_HANDLER), 'sluice-webhooks-inline'),
   );
   const { processor, end } = openProcessor(
     {
       ...{ db2Url, workers: 1, batchSize: 1, handlers, metrics, tracer, log },
-      eventsPerHandler: shareOf(EVENTS_PER_HANDLER, part),
+      eventsPerHandler: share(EVENTS_PER_HANDLER),
     },
     'sluice-webhooks-handlers',
   );
@@ -78,6 +77,7 @@ export function openWebhookRoutes(
     },
     ...signaturePorts(metrics, log, findSecret, options.secretOf),
     ...(handlers.size > 0 && { runTypescript: (id) => processor.runOne(id, stopping.signal) }),
+    share,
     wake,
     inbox: options.inbox,
     unsigned: options.unsigned,

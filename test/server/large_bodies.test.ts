@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { afterEach, describe, it } from 'node:test';
 import { type HttpRequest, type HttpResponse, jsonResponse, Router } from '#core/router.ts';
 import { Admission } from '../../src/server/admission.ts';
-import { HttpServer } from '../../src/server/http.ts';
+import { HttpServer, type Timeouts } from '../../src/server/http.ts';
 import { LargeBodies } from '../../src/server/large_bodies.ts';
 import { memoryLog } from '../core/support.ts';
 import { ask, assertRefusal } from './support.ts';
@@ -107,14 +107,14 @@ describe('the HTTP adapter, beside large bodies', () => {
   });
 
   /** A server whose large route answers when it is told to. */
-  async function start(bodies: LargeBodies, targetBytes: number | null = 1024 * KB) {
+  async function start(bodies: LargeBodies, times: Partial<Timeouts> = {}) {
     const inside = new EventEmitter();
     const answers: (() => void)[] = [];
     const large = {
       method: 'POST',
       path: '/webhooks/:endpoint',
       maxBodyBytes: 1024 * KB,
-      checkTarget: async () => targetBytes ?? undefined,
+      checkTarget: async () => void inside.emit('asked'),
       handle: (_: HttpRequest): Promise<HttpResponse> =>
         new Promise((resolve) => {
           answers.push(() => resolve(jsonResponse(200, {})));
@@ -122,7 +122,7 @@ describe('the HTTP adapter, beside large bodies', () => {
         }),
     };
     const log = memoryLog();
-    const server = new HttpServer(new Router([large], log), log, {}, new Admission(20, {}, bodies));
+    const server = new HttpServer(new Router([large], log), log, times, new Admission(20, {}, bodies));
     const port = await server.listen(0);
     open.push(() => server.close());
     const post = (bytes: number, headers = {}) =>
@@ -161,11 +161,67 @@ describe('the HTTP adapter, beside large bodies', () => {
     assert.equal((await first).status, 200);
   });
 
-  it('counts a body without a length as large as its route takes, and lets the next one in after it', async () => {
-    const { post, inside, answers } = await start(new LargeBodies({ roomBytes: 100 * KB }), null);
+  it('lets a small one without a length in at once', { timeout: 10_000 }, async () => {
+    const { post, port, inside, answers } = await start(
+      new LargeBodies({ roomBytes: 100 * KB, patienceMs: 60_000 }),
+    );
+    const entered = once(inside, 'entered');
+    const first = post(80 * KB);
+    await entered;
+    const asked = once(inside, 'asked');
+    const socket = connect(port, '127.0.0.1');
+    socket.write(
+      `POST /webhooks/x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1400\r\n${'x'.repeat(5 * KB)}\r\n`,
+    );
+    // Not before: a body that comes in one read is not paused.
+    await asked;
+    const small = once(inside, 'entered');
+    socket.write('0\r\n\r\n');
+    await small;
+    for (const answer of answers.splice(0)) answer();
+    assert.equal((await first).status, 200);
+    socket.destroy();
+  });
+
+  it('gives those without a length their turn for what they hold', { timeout: 10_000 }, async () => {
+    const { post, inside, answers } = await start(
+      new LargeBodies({ roomBytes: 400 * KB, patienceMs: 60_000 }),
+    );
+    const both = [1, 2].map(() => post(80 * KB, { 'transfer-encoding': 'chunked' }));
+    while (answers.length < 2) await once(inside, 'entered');
+    for (const answer of answers) answer();
+    for (const one of both) assert.equal((await one).status, 200);
+  });
+
+  it('gives those without a length a larger turn as they grow, and the next ones theirs afterwards', async () => {
+    const { post, inside, answers } = await start(new LargeBodies({ roomBytes: 1000 * KB }));
     inside.on('entered', () => answers.splice(0)[0]?.());
-    for (let turn = 0; turn < 2; turn++)
-      assert.equal((await post(80 * KB, { 'transfer-encoding': 'chunked' })).status, 200);
+    const bodies = Array.from({ length: 4 }, () => post(900 * KB, { 'transfer-encoding': 'chunked' }));
+    assert.deepEqual(
+      (await Promise.all(bodies)).map(({ status }) => status),
+      [200, 200, 200, 200],
+    );
+  });
+
+  it('takes the turn from a sender that is too slow for the length it announced', {
+    timeout: 10_000,
+  }, async () => {
+    const bodies = new LargeBodies({ roomBytes: 100 * KB, patienceMs: 60_000 });
+    const never = { requestMs: 600_000, slowMs: 600_000 };
+    const { post, port, inside, answers } = await start(bodies, { ...never, checkMs: 20 });
+    const socket = connect(port, '127.0.0.1');
+    await once(socket, 'connect');
+    const refused = once(socket, 'data');
+    socket.write(
+      `POST /webhooks/x HTTP/1.1\r\nHost: x\r\nContent-Length: ${80 * KB}\r\n\r\n${'x'.repeat(10 * KB)}`,
+    );
+    const entered = once(inside, 'entered');
+    const next = post(80 * KB);
+    assert.match(String((await refused)[0]), /^HTTP\/1\.1 408 /);
+    socket.destroy();
+    await entered;
+    answers[0]?.();
+    assert.equal((await next).status, 200);
   });
 
   it('lets the next one in when a sender leaves in the middle of its body', async () => {

@@ -140,6 +140,100 @@ describe('an event that takes effect while its provider waits', () => {
   });
 });
 
+describe('inline events of one handler', () => {
+  const EVENTS = 20;
+
+  /** Effects that last until they are ended, and the events whose effects have begun. */
+  function openHeld(isTypescript: boolean, share?: (limit: number) => number) {
+    const begun: string[] = [];
+    const ends: (() => void)[] = [];
+    const effect = (id: string): Promise<Processed> => {
+      begun.push(id);
+      return new Promise((resolve) => {
+        ends.push(() => resolve({ status: null, error: null, outcome: 'success' }));
+      });
+    };
+    const typescript: Processed = { status: null, error: null, outcome: 'typescript' };
+    const inline = new Inline({
+      store: { processEvent: async (id) => (isTypescript ? typescript : effect(id)) },
+      ...(isTypescript && { runTypescript: effect }),
+      ...(share && { share }),
+      log: memoryLog(),
+      metrics: metricLines(),
+      now: () => 0,
+    });
+    const send = (webhookId: string, count: number, lane = 7) =>
+      Array.from({ length: count }, (_, at) =>
+        inline.process({ ...ENDPOINT, webhook_id: webhookId }, EVENT, {
+          ...recorded('pending', `${webhookId} ${lane} ${at}`),
+          lane,
+        }),
+      );
+    /** One effect after the other ends. */
+    const endAll = async () => {
+      for (let end = ends.shift(); end !== undefined; end = ends.shift()) {
+        end();
+        await settled();
+      }
+    };
+    return { begun, send, endAll };
+  }
+
+  for (const [kind, limit] of [
+    ['SQL', 4],
+    ['TypeScript', 8],
+  ] as const) {
+    it(`take effect ${limit} at a time where it is written in ${kind}, and those of another beside them`, async () => {
+      const { begun, send, endAll } = openHeld(kind === 'TypeScript');
+      const sent = send('a', EVENTS);
+      await settled();
+      assert.equal(begun.length, limit);
+      const other = send('b', 1, 8);
+      await settled();
+      assert.deepEqual(begun.slice(limit), ['b 8 0']);
+      await endAll();
+      assert.deepEqual(new Set(await Promise.all([...sent, ...other])), new Set(['processed']));
+    });
+
+    it(`have the share of a process where it is written in ${kind}`, async () => {
+      const { begun, send, endAll } = openHeld(kind === 'TypeScript', (most) => most / 2);
+      const sent = send('a', EVENTS);
+      await settled();
+      assert.equal(begun.length, limit / 2);
+      await endAll();
+      await Promise.all(sent);
+    });
+
+    it(`take effect for each endpoint in turn where it is written in ${kind}`, async () => {
+      const { begun, send, endAll } = openHeld(kind === 'TypeScript');
+      const crowd = send('crowd', EVENTS);
+      await settled();
+      const neighbour = send('neighbour', 3);
+      await settled();
+      await endAll();
+      await Promise.all([...crowd, ...neighbour]);
+      const turns = begun.slice(limit, limit + 6).map((id) => id.split(' ')[0]);
+      assert.deepEqual(turns, ['crowd', 'neighbour', 'crowd', 'neighbour', 'crowd', 'neighbour']);
+    });
+
+    it(`that wait 3 s where it is written in ${kind} are refused for now, and never begin`, async (t) => {
+      const { begun, send, endAll } = openHeld(kind === 'TypeScript');
+      t.mock.timers.enable({ apis: ['setTimeout'] });
+      const sent = send('a', limit + 1);
+      await settled();
+      t.mock.timers.tick(3_000);
+      await assert.rejects(sent[limit] as Promise<unknown>, (error: HttpError) => {
+        assert.deepEqual([error.kind.http, error.kind.retryable], [503, true]);
+        assert.match(error.hint, /is recorded/);
+        return true;
+      });
+      await endAll();
+      await Promise.all(sent.slice(0, limit));
+      assert.equal(begun.length, limit);
+    });
+  }
+});
+
 describe('an inline event whose handler is TypeScript', () => {
   const ran = (outcome: string) => async () => ({ status: null, error: null, outcome });
 
@@ -163,3 +257,7 @@ describe('an inline event whose handler is TypeScript', () => {
     assert.equal(await open({ a: 'typescript' }, ran('dead_letter')).process(), 'dead_letter');
   });
 });
+
+function settled(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -101,4 +101,18 @@ describe('a WhatsApp delivery of several updates', () => {
     await world.process();
     assert.equal((await effects('message:wamid.many.%')).length, 1_000);
   });
+
+  it('inline: refuses neither of two large deliveries because their updates wait for each other', async () => {
+    const count = 600;
+    const deliver = async (name: string) => {
+      const body = updates(Array.from({ length: count }, (_, index) => ({ id: `wamid.${name}.${index}` })));
+      let answer = await world.send('inline', 'whatsapp', body);
+      // A busy machine may need more than the 10 s that Meta waits: the redelivery then joins the attempt.
+      while (answer.json.error?.code === 'processing_failed')
+        answer = await world.send('inline', 'whatsapp', body);
+      assert.equal(answer.status, 200, answer.text.slice(0, 200));
+      assert.equal((await effects(`message:wamid.${name}.%`)).length, count);
+    };
+    await Promise.all([deliver('one'), deliver('two')]);
+  });
 });

@@ -137,6 +137,9 @@ const NEEDLESS_ESCAPE = /%(?:2[DEde]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[
 /** As public.given_pool_id has it: no control character, and a character is one code point. */
 const PARAMETER = /^(?!\.{1,2}$)\P{Cc}{1,200}$/u;
 
+/** What a refusal tells of its request. */
+export type Refused = Pick<HttpRequest, 'requestId' | 'method' | 'path'>;
+
 interface Place {
   readonly segments: readonly string[];
   readonly routes: Map<string, Route>;
@@ -183,13 +186,22 @@ export class Router {
       const { follow: _, parts: __, ...head } = answer;
       return head;
     } catch (thrown) {
-      const error = toHttpError(thrown);
-      this.#report(error, request, match.route);
-      return errorResponse(error, request.requestId);
+      return this.#refuse(toHttpError(thrown), request, match.route);
     }
   }
 
-  #report(error: HttpError, request: HttpRequest, route: Route): void {
+  /** In place of handle(), for a request whose body is not going to be read: refuses it with `error`, or as one that no route takes. */
+  refuseEarly(match: Match, request: Refused, error: HttpError): HttpResponse {
+    if (match.refusal !== undefined) return refusalOf(match, request.requestId);
+    return this.#refuse(error, request, match.route);
+  }
+
+  #refuse(error: HttpError, request: Refused, route: Route): HttpResponse {
+    this.#report(error, request, route);
+    return errorResponse(error, request.requestId);
+  }
+
+  #report(error: HttpError, request: Refused, route: Route): void {
     const { code, http } = error.kind;
     // Back-pressure has to stay cheaper than the work it refuses, so it is not logged one by one.
     if (http < 500 || code === 'overloaded' || code === 'shutting_down') return;

@@ -7,6 +7,7 @@ import { HttpError } from '../errors.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import { eventMessage } from '../inbox/message.ts';
 import { JsonError } from '../json.ts';
+import { mapSome } from '../limiter.ts';
 import type { Log, Metrics, Tracer, Turn } from '../ports.ts';
 import {
   DELIVERY_MS,
@@ -24,6 +25,7 @@ import type { HmacPort } from './hmac.ts';
 import { Inline, type InlinePorts } from './inline.ts';
 import { tellRecorded } from './outcome.ts';
 import type { Delivery, Endpoint, Recorded, WebhookStore } from './ports.ts';
+import { EVENTS_PER_HANDLER } from './processor.ts';
 import type { Provider, ReadEvent, Refusal, SignedRequest, Verification, VerifyContext } from './provider.ts';
 import { handshake, providerNamed } from './providers.ts';
 import { Recorder } from './record.ts';
@@ -31,7 +33,7 @@ import { type GoodSecrets, minSecretChars, type SecretPorts, Secrets } from './s
 import { signedUrl, type WebhookRequest } from './signed_url.ts';
 import { traceRecorded } from './trace.ts';
 
-export interface WebhookPorts extends Pick<InlinePorts, 'runTypescript'>, SecretPorts {
+export interface WebhookPorts extends Pick<InlinePorts, 'runTypescript' | 'share'>, SecretPorts {
   readonly store: Pick<WebhookStore, 'findEndpoint' | 'record' | 'processEvent' | 'findReply'>;
   readonly hmac: HmacPort;
   /** Where deliveries go while DB2 is away, for endpoints that accept them then; without it they are refused. */
@@ -49,6 +51,9 @@ export interface WebhookPorts extends Pick<InlinePorts, 'runTypescript'>, Secret
 export const MAX_WEBHOOK_BYTES = 10 * 1024 * 1024;
 /** While the look for an endpoint takes long, the last answer is believed for so long. */
 const ENDPOINT_STALE_MS = 60_000;
+
+/** Of a delivery, which may have a thousand events, so many stand in line for their handlers: another delivery waits behind few. */
+const EVENTS_PER_DELIVERY = EVENTS_PER_HANDLER;
 
 const PLAIN_TEXT = 'text/plain; charset=utf-8';
 const FORM_TYPE = /^application\/x-www-form-urlencoded(?:\s*;\s*charset="?utf-8"?)?\s*$/i;
@@ -256,13 +261,11 @@ export class WebhookRoutes {
   }
 
   async #answer({ endpoint, provider, events, recorded }: Taken): Promise<HttpResponse> {
-    const answers = await Promise.all(
-      events.map(async (event, index): Promise<EventAnswer> => {
-        const row = recorded?.[index];
-        const status = row === undefined ? 'accepted' : await this.#statusOf(endpoint, event, row);
-        return { event_id: event.eventId, status };
-      }),
-    );
+    const answers = await mapSome(events, EVENTS_PER_DELIVERY, async (event, index): Promise<EventAnswer> => {
+      const row = recorded?.[index];
+      const status = row === undefined ? 'accepted' : await this.#statusOf(endpoint, event, row);
+      return { event_id: event.eventId, status };
+    });
     const isAny = (name: string): boolean => answers.some(({ status }) => status === name);
     if (isAny('failed')) throw new HttpError('processing_failed');
     if (isAny('dead_letter')) throw new HttpError('processing_failed', DEAD_LETTER_HINT);
