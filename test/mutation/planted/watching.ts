@@ -256,4 +256,13 @@ export const WATCHING: readonly Bug[] = [
     test: 'test/webhook/backfill/comparison.test.ts',
     finds: 'waits for a scrape that sees the endpoint with 0',
   },
+  {
+    name: 'refused-uncounted',
+    was: "requests that were refused before their body was read, an outage's too, showed in no metric and in no line of the log",
+    file: 'src/server/metered_router.ts',
+    from: '    this.#count(match, answer);\n    return answer;',
+    to: '    return answer;',
+    test: 'test/server/refused_early.test.ts',
+    finds: 'counts with its route and status, and an outage is told once',
+  },
 ];
