@@ -49,15 +49,40 @@ describe('an event whose type stands in a header', () => {
     const event = await one('shopify', '{"updated_at":"2026-02-24T11:00:00+01:00"}', headers);
     assert.deepEqual(
       [event.eventId, event.eventType, event.occurredAt],
-      ['shop-1', 'orders/create', '2026-02-24T10:00:00.000Z'],
+      ['orders/create:shop-1', 'orders/create', '2026-02-24T10:00:00.000Z'],
     );
-    assert.equal(event.dedupeHash, event.hash);
+    assert.equal((await one('shopify', '{}', { 'x-shopify-topic': 'orders/create' })).quarantine, 'no_id');
     const body = utf8('{}');
     const signed = await providerNamed('shopify')?.sign({ method: 'POST', url: '', body }, 's', {
       port: nodeHmac,
       nowSec: NOW,
     });
     assert.match(signed?.['x-shopify-hmac-sha256'] ?? '', /^[A-Za-z0-9+/]{43}=$/);
+  });
+});
+
+describe('Shopify', () => {
+  const topic = (type: string, id: string, body: string) =>
+    one('shopify', body, { 'x-shopify-event-id': id, 'x-shopify-topic': type });
+
+  it('has an event for each topic of one action, also where two topics tell the same body', async () => {
+    const events = await Promise.all([
+      topic('orders/create', 'e1', '{"id":1}'),
+      topic('orders/paid', 'e1', '{"id":1}'),
+      topic('customers/update', 'e1', '{"id":7}'),
+    ]);
+    assert.equal(new Set(events.map(({ eventId }) => eventId)).size, 3);
+    assert.equal(new Set(events.map(({ dedupeHash }) => dedupeHash)).size, 3);
+  });
+
+  it('knows a body again under another id, by its topic', async () => {
+    const [first, swapped] = await Promise.all([
+      topic('orders/create', 'e1', '{"id":1}'),
+      topic('orders/create', 'e2', '{"id":1}'),
+    ]);
+    assert.ok(first.dedupeHash);
+    assert.equal(first.dedupeHash, swapped.dedupeHash);
+    assert.notEqual(first.eventId, swapped.eventId);
   });
 });
 

@@ -113,7 +113,6 @@ export interface Described {
 interface Content {
   readonly payload: string | null;
   readonly hash: string;
-  readonly dedupeHash?: string;
   readonly quarantine: string | null;
 }
 
@@ -131,7 +130,7 @@ export function eventFrom({ id, type, occurredAt }: Described, content: Content)
     occurredAt: occurredAt ?? null,
     payload: quarantine === null ? content.payload : null,
     hash: content.hash,
-    dedupeHash: content.dedupeHash ?? null,
+    dedupeHash: null,
     quarantine,
   };
 }
@@ -158,8 +157,8 @@ export interface ReadRules {
   describe(body: JsonObject, hash: string): Described;
   /** What identifies the content, where that is not the whole body. */
   contentOf?(text: string): string;
-  /** Set where the id is not signed. */
-  readonly keyOnBody?: boolean;
+  /** Set where the id is not signed: what of a delivery is no new event under another id. */
+  readonly dedupe?: 'body' | 'type and body';
   /** False where the text is only a part of the body, so that it has to be the payload itself. */
   readonly isWholeBody?: boolean;
 }
@@ -177,16 +176,19 @@ export function readOne(
 export async function readText(
   json: string,
   { port }: VerifyContext,
-  { describe, contentOf, keyOnBody = false, isWholeBody = true }: ReadRules,
+  { describe, contentOf, dedupe, isWholeBody = true }: ReadRules,
   bytes: Uint8Array | string = json,
 ): Promise<ReadEvent[]> {
   const { text, value, payload, quarantine } = readDocument(json);
   const hash = await hashOf(port, contentOf?.(text) ?? bytes);
   const described = isObject(value) ? describe(value, hash) : NOTHING;
   const problem = quarantine ?? (isObject(value) ? null : 'not_an_object');
-  const dedupe = keyOnBody ? { dedupeHash: hash } : {};
   const kept = payload ?? (isWholeBody ? null : text);
-  return [eventFrom(described, { payload: kept, hash, quarantine: problem, ...dedupe })];
+  const event = eventFrom(described, { payload: kept, hash, quarantine: problem });
+  if (dedupe === undefined) return [event];
+  return [
+    { ...event, dedupeHash: dedupe === 'body' ? hash : await hashOf(port, `${event.eventType}\n${hash}`) },
+  ];
 }
 
 export const NOTHING: Described = { id: undefined, type: undefined, occurredAt: null };
