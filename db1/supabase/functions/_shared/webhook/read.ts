@@ -102,12 +102,14 @@ function findInText(text: string): JsonReason | undefined {
   return LONE_SURROGATE.test(text) ? 'lone_surrogate' : undefined;
 }
 
-/** What a provider reads out of a body; an absent type or time is fine, a wrong one is not. */
+/**
+ * What a provider reads out of a body; an absent type is fine, a wrong one is not. A time that cannot be read is none: a handler that
+ * needs one refuses, and the payload stays.
+ */
 export interface Described {
   readonly id: JsonValue | undefined;
   readonly type: JsonValue | undefined;
-  /** From isoOfSeconds or isoOfText: undefined is a time that cannot be read. */
-  readonly occurredAt: string | null | undefined;
+  readonly occurredAt: string | null;
 }
 
 interface Content {
@@ -122,12 +124,11 @@ export function eventFrom({ id, type, occurredAt }: Described, content: Content)
   const quarantine =
     content.quarantine ??
     (name === undefined ? 'no_id' : null) ??
-    (hasType && !isSaneName(type) ? 'bad_type' : null) ??
-    (occurredAt === undefined ? 'bad_time' : null);
+    (hasType && !isSaneName(type) ? 'bad_type' : null);
   return {
     eventId: name ?? `sha256:${content.hash}`,
     eventType: isSaneName(type) ? type : 'unknown',
-    occurredAt: occurredAt ?? null,
+    occurredAt,
     payload: quarantine === null ? content.payload : null,
     hash: content.hash,
     dedupeHash: null,
@@ -205,16 +206,20 @@ export function isSaneName(value: unknown): value is string {
   return typeof value === 'string' && SANE_NAME.test(value) && digitsIn(value) === undefined;
 }
 
-/** Null if the value is absent, undefined if it is not a time. */
-export function isoOfSeconds(value: JsonValue | undefined): string | null | undefined {
-  if (value === undefined || value === null) return null;
-  if (typeof value !== 'number' || !(value >= 0 && value <= LAST_SECOND)) return undefined;
+/** Null if the value is not a time. */
+export function isoOfSeconds(value: JsonValue | undefined): string | null {
+  if (typeof value !== 'number' || !(value >= 0 && value <= LAST_SECOND)) return null;
   return new Date(value * 1_000).toISOString();
 }
 
 /** As isoOfSeconds. */
-export function isoOfText(value: JsonValue | undefined): string | null | undefined {
-  if (value === undefined || value === null) return null;
+export function isoOfText(value: JsonValue | undefined): string | null {
   const time = typeof value === 'string' ? Date.parse(value) : Number.NaN;
-  return time >= 0 && time <= LAST_SECOND * 1_000 ? new Date(time).toISOString() : undefined;
+  return time >= 0 && time <= LAST_SECOND * 1_000 ? new Date(time).toISOString() : null;
+}
+
+/** A text, seconds, or milliseconds, which are larger than any seconds. */
+export function isoOfAny(value: JsonValue | undefined): string | null {
+  if (typeof value !== 'number') return isoOfText(value);
+  return isoOfSeconds(value > LAST_SECOND ? value / 1_000 : value);
 }

@@ -92,7 +92,7 @@ function strange(content: JsonValue): Update {
   return { described: NOTHING, content, payload: {} };
 }
 
-function timeOf({ timestamp }: JsonObject): string | null | undefined {
+function timeOf({ timestamp }: JsonObject): string | null {
   return typeof timestamp === 'string' && SECONDS.test(timestamp)
     ? isoOfSeconds(Number(timestamp))
     : isoOfSeconds(timestamp);
