@@ -108,12 +108,22 @@ describe('the neighbours of an event that', () => {
   });
 
   it('negative control: taken together with it again and again they would lose their leases with it', async () => {
-    const definition = await session.value<string>(
-      `select pg_get_functiondef('webhook.take_events(int[], int[])'::regprocedure)`,
-    );
-    const care = `e.status in ('pending', 'failed') and e.takeovers = 0`;
-    assert(definition.includes(care));
-    await session.client.query(definition.replace(care, `e.status in ('pending', 'failed', 'processing')`));
+    const definitions: string[] = [];
+    for (const [name, care, carelessness] of [
+      [
+        'take_events(int[], int[])',
+        `e.status in ('pending', 'failed') and e.takeovers = 0`,
+        `e.status in ('pending', 'failed', 'processing')`,
+      ],
+      ['take_suspect(int[])', `d.status = 'processing' or d.takeovers > 0`, 'false'],
+    ] as const) {
+      const definition = await session.value<string>(
+        `select pg_get_functiondef('webhook.${name}'::regprocedure)`,
+      );
+      assert(definition.includes(care));
+      await session.client.query(definition.replace(care, carelessness));
+      definitions.push(definition);
+    }
     await putAround('{"kill": true}');
     const { processor, end } = openProcessor(options());
     try {
@@ -126,7 +136,7 @@ describe('the neighbours of an event that', () => {
       }
     } finally {
       await end();
-      await session.client.query(definition);
+      for (const definition of definitions) await session.client.query(definition);
     }
     assert((await mostTakeovers()) > 1);
   });
