@@ -312,17 +312,47 @@ describe('Meta’s handshake', () => {
   });
 });
 
-describe('a post of WhatsApp with a thousand updates', () => {
-  it('is read in pieces, in their order, and other work goes on between them', async () => {
-    const messages = Array.from({ length: 1_000 }, (_, at) => ({ id: `wamid.${at}`, type: 'text' }));
-    const entry = [{ id: '1', changes: [{ field: 'messages', value: { messages } }] }];
-    let turns = 0;
-    const counting = setInterval(() => turns++, 0);
-    const events = await read('whatsapp', JSON.stringify({ entry })).finally(() => clearInterval(counting));
-    assert.deepEqual(
-      events.map(({ eventId }) => eventId),
-      messages.map(({ id }) => `message:${id}`),
-    );
-    assert.ok(turns >= 10, `${turns} turns of the event loop`);
-  });
+describe('a list of events', () => {
+  const DEEP = '['.repeat(40) + ']'.repeat(40);
+  const ITEMS = Array.from({ length: 1_000 }, (_, at) => ({ id: `${at}`, type: 'text' }));
+  const LISTS = {
+    whatsapp: (items: string) =>
+      `{"entry":[{"id":"1","changes":[{"field":"messages","value":{"messages":${items}}}]}]}`,
+    twilio: (items: string) => items,
+  };
+  const readList = (provider: keyof typeof LISTS, items: string, port = nodeHmac): Promise<ReadEvent[]> => {
+    const url = `https://shop.example/hook?bodySHA256=${'0'.repeat(64)}`;
+    const request = { method: 'POST', url, headers: {}, body: utf8(LISTS[provider](items)) };
+    return Promise.resolve(providerNamed(provider)?.read(request, { port, nowSec: NOW }) ?? []);
+  };
+
+  for (const provider of ['whatsapp', 'twilio'] as const) {
+    it(`of ${provider} is read in pieces, in its order, and other work goes on between them`, async () => {
+      let turns = 0;
+      const counting = setInterval(() => turns++, 0);
+      const events = await readList(provider, JSON.stringify(ITEMS)).finally(() => clearInterval(counting));
+      assert.deepEqual(
+        events.map(({ eventId }) => eventId.replace('message:', '')),
+        ITEMS.map(({ id }) => id),
+      );
+      assert.ok(turns >= 10, `${turns} turns of the event loop`);
+    });
+
+    it(`of ${provider} with more than a thousand is kept as one`, async () => {
+      const [event, ...more] = await readList(provider, JSON.stringify([...ITEMS, { id: 'one more' }]));
+      assert.deepEqual([event?.quarantine, more.length], ['too_many_updates', 0]);
+    });
+
+    it(`of ${provider} is hashed once, however many of its events are too deep`, async () => {
+      const items = `[${Array(100).fill(`{"id":"a","x":${DEEP}}`).join()}]`;
+      const bytes = utf8(LISTS[provider](items)).length;
+      let hashed = 0;
+      const sha256 = (data: Uint8Array) => {
+        if (data.length === bytes) hashed++;
+        return nodeHmac.sha256(data);
+      };
+      const events = await readList(provider, items, { ...nodeHmac, sha256 });
+      assert.deepEqual([events.length, events[0]?.quarantine, hashed], [100, 'too_deep', 1]);
+    });
+  }
 });
