@@ -82,7 +82,7 @@ describe('the neighbours of an event that', () => {
     return row;
   };
 
-  it('is canceled succeed, and it has failed', async () => {
+  it('is canceled succeed, and it has failed and is tried alone from then on', async () => {
     await putAround('{"raise": "57014"}');
     const { processor, end } = openProcessor(options());
     try {
@@ -92,6 +92,15 @@ describe('the neighbours of an event that', () => {
     } finally {
       await end();
     }
+    await record(session, shop, ['next']);
+    await allDue();
+    const taken = (functionName: string, more = '') =>
+      session.value<string[]>(
+        `select array_agg(e.event_id) from webhook.event_lanes() l, webhook.${functionName}(array[l.lane]${more}) t
+         join public.webhook_events e on e.id = t.id`,
+      );
+    assert.deepEqual(await taken('take_events', ', array[100]'), ['next']);
+    assert.deepEqual(await taken('take_suspect'), ['bad']);
   });
 
   it('kills its session succeed, and after ten deaths it is a dead letter', async () => {
