@@ -14,7 +14,7 @@ import { createDatabase, LANE_LOCK_TIMEOUT_MS } from '../db/database.ts';
 import { type Part, shareOf, WHOLE } from '../processes/part.ts';
 import { openProcessor } from '../webhook/crew.ts';
 import { HandlerDatabases, openWebhookStore } from '../webhook/databases.ts';
-import { type Handlers, NO_HANDLERS } from '../webhook/handlers.ts';
+import { type Handlers, NO_HANDLERS, startRegistering } from '../webhook/handlers.ts';
 import { signaturePorts } from '../webhook/hmac.ts';
 import { wakeWorkers } from './wake.ts';
 
@@ -31,7 +31,7 @@ export interface WebhookRoutesOptions {
 
 /** A second recording connection would only make the batches smaller; the others are for endpoints that are stuck. */
 const LANE_CONNECTIONS = 1 + ASIDE_CONNECTIONS;
-/** For the looks for an endpoint and its secrets, once a second each, and the word to the workers. */
+/** For the looks for an endpoint and its secrets, once a second each, the handlers, and the word to the workers. */
 const LOOKUP_CONNECTIONS = 1;
 export interface OpenWebhookRoutes extends Pick<WebhookRoutes, 'routes' | 'drain'> {
   end(): Promise<void>;
@@ -65,13 +65,18 @@ export function openWebhookRoutes(
     },
     'sluice-webhooks-handlers',
   );
+  const registering = startRegistering(lookups, handlers, log);
   const stopping = new AbortController();
   const findSecret = createFindSecret((name, args) => lookups.call(`webhook.${name}`, args));
   const wake = wakeWorkers(lookups, 'webhook.wake_workers', log, options.onRecorded);
   const webhookRoutes = new WebhookRoutes({
     store: {
       findEndpoint: openWebhookStore(lookups).findEndpoint,
-      processEvent: (id, ofHandler) => openWebhookStore(inline.of(ofHandler)).processEvent(id, ofHandler),
+      // Before that, an event of a new handler would be skipped, or the next best handler's.
+      async processEvent(id, ofHandler) {
+        await registering.registered();
+        return openWebhookStore(inline.of(ofHandler)).processEvent(id, ofHandler);
+      },
       findReply: openWebhookStore(lookups).findReply,
       record: openWebhookStore(lane).record,
     },
@@ -88,7 +93,7 @@ export function openWebhookRoutes(
     drain: () => webhookRoutes.drain(),
     async end() {
       stopping.abort();
-      await wake.stop();
+      await Promise.all([wake.stop(), registering.stop()]);
       await Promise.all([lane.end(), lookups.end(), inline.end(), end()]);
     },
   };

@@ -27,7 +27,7 @@ export interface CarriedTable {
 }
 
 const TENANT_BEFORE_TENANTS = `case when v.provider in ('hmac', 'standard') then v.provider || ':' || v.name else v.provider end`;
-/** What the seed and workers that register handlers leave in the audit log. */
+/** What the seed and processes that register handlers leave in the audit log. */
 const NOTED = `action = 'rule_change'`;
 const SEEDED = `pool_id = 'demo_concert_2026'`;
 const startAdded = (what: string, column: string): string =>
@@ -195,7 +195,7 @@ export const LEFT_BEHIND: Readonly<Record<SideName, Readonly<Record<string, stri
     'audit.operators': "a copy of DB1's",
     'public.payment_rules': 'the migrations fill it',
     'public.webhook_handlers':
-      'the migrations fill it, and workers register their TypeScript handlers at each start',
+      'the migrations fill it, and workers and servers register their TypeScript handlers at each start',
     'webhook.handler_faults': 'as webhook_handlers',
   },
 };

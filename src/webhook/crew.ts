@@ -9,7 +9,13 @@ import { type Loop, startLoop } from '../loop.ts';
 import { doesChores, type Part, restOf, WHOLE } from '../processes/part.ts';
 import { type ComparisonOptions, compareWithProviders } from './comparison.ts';
 import { HandlerDatabases, openWebhookStore } from './databases.ts';
-import { createFaultTeller, type Handlers, registerHandlers, warnOfMissingHandlers } from './handlers.ts';
+import {
+  createFaultTeller,
+  type Handlers,
+  registerHandlers,
+  startRegistering,
+  warnOfMissingHandlers,
+} from './handlers.ts';
 import { type EndpointSeries, startEndpointSeries } from './series.ts';
 import { THIN_HANDLER, thinHandler } from './thin.ts';
 
@@ -45,7 +51,6 @@ const SQL_HANDLER_CONNECTIONS = 2;
 const HANDLERS_NAME = 'sluice-webhook-handlers';
 /** What webhook.wake_workers notifies. */
 const WAKE_CHANNEL = 'sluice_webhooks';
-const REGISTER_MS = 60 * 1_000;
 /** How often a worker looks whether an hour is over. For so long an endpoint has its series before it is compared. */
 const COMPARE_MS = 60 * 1_000;
 
@@ -83,14 +88,11 @@ export function startWebhookCrew(options: WebhookCrewOptions): WebhookCrew {
 function startChores(options: WebhookCrewOptions): Loop[] {
   const { db2Url, handlers, metrics, log } = options;
   const chores = createDatabase({ url: db2Url, max: 1, applicationName: 'sluice-webhook-chores', log });
-  const tellFaults = createFaultTeller(log);
-  // Again and again: the database may be away at the start, and another release may have said otherwise since.
-  const registering = startLoop('registering handlers', REGISTER_MS, log, async () => {
-    tellFaults(await registerHandlers(chores, handlers));
-    const isThinServed = options.compare !== undefined;
-    const has = (name: string) => handlers.has(name) || (isThinServed && name === THIN_HANDLER);
-    await warnOfMissingHandlers(chores, { has }, log);
-  });
+  const isThinServed = options.compare !== undefined;
+  const has = (name: string) => handlers.has(name) || (isThinServed && name === THIN_HANDLER);
+  const registering = startRegistering(chores, handlers, log, () =>
+    warnOfMissingHandlers(chores, { has }, log),
+  );
   const series = startEndpointSeries((name, args) => chores.call(`webhook.${name}`, args), metrics, log);
   const stop = async (): Promise<void> => {
     await Promise.all([registering.stop(), series.stop()]);

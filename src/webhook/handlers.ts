@@ -4,6 +4,7 @@ import type { Log } from '#core/ports.ts';
 import type { Handler } from '#core/webhook/handlers.ts';
 import type { Database } from '../db/database.ts';
 import { StackError } from '../failure.ts';
+import { type Loop, startLoop } from '../loop.ts';
 import { importDefault } from './import_module.ts';
 
 /** A handler that cannot run. It is registered all the same, as far as it is known, so that its events wait. */
@@ -24,6 +25,7 @@ interface Registration {
 
 export const NO_HANDLERS: Handlers = new Map();
 
+const REGISTER_MS = 60 * 1_000;
 /** If events wait longer than this for a handler, no worker serves it. */
 const MISSING_SEC = 60;
 
@@ -120,6 +122,35 @@ export async function registerHandlers(database: Database, handlers: Handlers): 
   const faults = await database.call<FaultRow>('webhook.list_handler_faults', {});
   const ours = new Set(rows.map(({ name }) => name));
   return faults.filter(({ name }) => ours.has(name));
+}
+
+export interface Registering extends Loop {
+  /** Resolves once the database knows the handlers. Throws where it cannot be told. */
+  registered(): Promise<void>;
+}
+
+/** Again and again: the database may be away at the start, and another release may have said otherwise since. */
+export function startRegistering(
+  database: Database,
+  handlers: Handlers,
+  log: Log,
+  afterwards: () => Promise<void> = () => Promise.resolve(),
+): Registering {
+  const tellFaults = createFaultTeller(log);
+  let first: Promise<void> | undefined;
+  const register = async (): Promise<void> => tellFaults(await registerHandlers(database, handlers));
+  const registered = (): Promise<void> => {
+    first ??= register().catch((error: unknown) => {
+      first = undefined;
+      throw error;
+    });
+    return first;
+  };
+  const loop = startLoop('registering handlers', REGISTER_MS, log, async () => {
+    await (first === undefined ? registered() : register());
+    await afterwards();
+  });
+  return { stop: loop.stop, registered };
 }
 
 /** Tells the log of each disabled handler, once for each fault. */

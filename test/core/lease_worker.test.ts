@@ -127,6 +127,17 @@ test('one suspect at a time is taken, alone, and the next as soon as it has ende
   assert.deepEqual([report.total, sizes, world.count('pool')], [3, [1, 1, 1], 3]);
 });
 
+test('a suspect has its turn while its lane has a backlog', async () => {
+  const world = new World();
+  world.limits.set('pool', 2);
+  world.fill('pool', 10);
+  world.fill('pool', 1, { isSuspect: true });
+  await world.worker.drain(never);
+  const turn = world.finished.findIndex(({ isSuspect }) => isSuspect);
+  assert.equal(world.finished.length, 11);
+  assert.ok(turn < 2, `it was number ${turn + 1}`);
+});
+
 test('the lanes are looked for again when a kept list gives nothing', async () => {
   const world = new World();
   const stop = new AbortController();
@@ -279,8 +290,9 @@ test('a drain goes on with what had no room when it took, though its group ended
   world.hidden = 'hidden';
   const { open, passed } = gate();
   world.before = () => passed;
-  world.suspecting = async () => {
-    if (world.takes.length < 2) return;
+  // The third take is the last of the second round.
+  world.taking = async () => {
+    if (world.takes.length < 3) return;
     open();
     await turns();
   };

@@ -44,6 +44,8 @@ export class World {
   looking: () => Promise<void> = async () => undefined;
   /** What happens while it looks for suspects. */
   suspecting: () => Promise<void> = async () => undefined;
+  /** What happens while it takes. */
+  taking: () => Promise<void> = async () => undefined;
   /** What a group does before it finishes its items all together. */
   before: (group: Group<Item>, signal: AbortSignal) => Promise<void> = async () => undefined;
   readonly targets = new Targets({ now: () => this.nowMs, limitOf: (name) => this.limits.get(name) ?? 100 });
@@ -61,6 +63,7 @@ export class World {
         },
         take: async (wants) => {
           this.takes.push(wants);
+          await this.taking();
           const open = wants.filter(({ lane }) => lane !== this.hidden);
           return open.flatMap(({ lane, wanted }) => this.#remove(lane, wanted, false));
         },

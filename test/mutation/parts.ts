@@ -26,7 +26,7 @@ export const PARTS: readonly Part[] = [
   part(
     'verify',
     [
-      ...under('webhook', 'signature scheme signed_url hmac form bytes providers verdict'),
+      ...under('webhook', 'signature scheme signed_url hmac form list bytes providers verdict'),
       ...under('webhook/providers', 'daily github hmac shopify slack standard stripe'),
       ...under('webhook/providers', 'twilio twilio_url whatsapp whole_body'),
       'calls/signature',

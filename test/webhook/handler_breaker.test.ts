@@ -156,7 +156,7 @@ describe('SQL handlers', () => {
       throw coded('57014');
     };
     const processor = world.processor();
-    assert.deepEqual((await processor.step(neverAborted)).outcomes, { failed: 2 });
+    assert.deepEqual((await processor.step(neverAborted)).outcomes, { slow: 2 });
     assert.equal((await processor.step(neverAborted)).pausedUntilMs, world.nowMs + 500);
   });
 });

@@ -274,3 +274,19 @@ describe('a handler in TypeScript', () => {
     assert.deepEqual(types, [{ event_type: 'own.exact' }]);
   });
 });
+
+describe('a server that is given a handler', () => {
+  it('registers it before its first inline event, so that no worker has to come first', async () => {
+    const own = await WebhookWorld.start(
+      new Map([['own', { ...handler, name: 'own', apply: async () => {} }]]),
+    );
+    try {
+      await own.addEndpoint('inline', 'stripe', 'inline');
+      const answer = await own.send('inline', 'stripe', paymentEvent('evt_first', { type: 'own.exact' }));
+      assert.equal(answer.json.status, 'processed');
+      assert.equal((await own.event('evt_first'))?.status, 'success');
+    } finally {
+      await own.stop();
+    }
+  });
+});

@@ -89,7 +89,7 @@ describe('a step of the processor', () => {
       { ...takenEvent('t'), takeovers: 1 },
     ];
     await world.step();
-    assert.deepEqual(world.sets, [['a'], ['s']]);
+    assert.deepEqual(world.sets, [['s'], ['a']]);
   });
 
   it('calls an event that came back without an answer a lost lease', async () => {

@@ -82,7 +82,7 @@ describe('the neighbours of an event that', () => {
     return row;
   };
 
-  it('is canceled succeed, and it has failed', async () => {
+  it('is canceled succeed, and it has failed and is tried alone from then on', async () => {
     await putAround('{"raise": "57014"}');
     const { processor, end } = openProcessor(options());
     try {
@@ -92,6 +92,15 @@ describe('the neighbours of an event that', () => {
     } finally {
       await end();
     }
+    await record(session, shop, ['next']);
+    await allDue();
+    const taken = (functionName: string, more = '') =>
+      session.value<string[]>(
+        `select array_agg(e.event_id) from webhook.event_lanes() l, webhook.${functionName}(array[l.lane]${more}) t
+         join public.webhook_events e on e.id = t.id`,
+      );
+    assert.deepEqual(await taken('take_events', ', array[100]'), ['next']);
+    assert.deepEqual(await taken('take_suspect'), ['bad']);
   });
 
   it('kills its session succeed, and after ten deaths it is a dead letter', async () => {
@@ -108,12 +117,22 @@ describe('the neighbours of an event that', () => {
   });
 
   it('negative control: taken together with it again and again they would lose their leases with it', async () => {
-    const definition = await session.value<string>(
-      `select pg_get_functiondef('webhook.take_events(int[], int[])'::regprocedure)`,
-    );
-    const care = `e.status in ('pending', 'failed') and e.takeovers = 0`;
-    assert(definition.includes(care));
-    await session.client.query(definition.replace(care, `e.status in ('pending', 'failed', 'processing')`));
+    const definitions: string[] = [];
+    for (const [name, care, carelessness] of [
+      [
+        'take_events(int[], int[])',
+        `e.status in ('pending', 'failed') and e.takeovers = 0`,
+        `e.status in ('pending', 'failed', 'processing')`,
+      ],
+      ['take_suspect(int[])', `d.status = 'processing' or d.takeovers > 0`, 'false'],
+    ] as const) {
+      const definition = await session.value<string>(
+        `select pg_get_functiondef('webhook.${name}'::regprocedure)`,
+      );
+      assert(definition.includes(care));
+      await session.client.query(definition.replace(care, carelessness));
+      definitions.push(definition);
+    }
     await putAround('{"kill": true}');
     const { processor, end } = openProcessor(options());
     try {
@@ -126,7 +145,7 @@ describe('the neighbours of an event that', () => {
       }
     } finally {
       await end();
-      await session.client.query(definition);
+      for (const definition of definitions) await session.client.query(definition);
     }
     assert((await mostTakeovers()) > 1);
   });

@@ -21,7 +21,7 @@ export const EVENTS: Machine = {
     { from: null, to: 'skipped', event: 'recorded: not for its endpoint', by: ['record_events'] },
     { from: 'skipped', to: 'pending', event: 'recorded: for this endpoint', by: ['record_events'] },
     { from: 'pending', to: 'processing', event: 'taken', by: TAKE },
-    { from: 'failed', to: 'processing', event: 'taken again', by: TAKE },
+    { from: 'failed', to: 'processing', event: 'taken again', by: [...TAKE, 'take_suspect'] },
     { from: 'processing', to: 'processing', event: 'taken over: its lease ran out', by: TAKE_OVER },
     { from: 'processing', to: 'success', event: 'effect', by: [...FINISH, INLINE] },
     { from: 'processing', to: 'skipped', event: 'nothing to do', by: [...FINISH, INLINE] },

@@ -30,13 +30,14 @@ $$;
 -- Promise: the events end their try as their outcomes say, and give up their leases:
 --   success, skipped, dead_letter   they have ended
 --   failed                          tried again after a while, or a dead letter when it was the last attempt
+--   slow                            failed, because it outlasts the statement: a suspect from now on, so it is tried alone
 -- Each of these is one more attempt. The others are not:
 --   again                           something else was in the way (a lock): tried again in a moment
 --   outage                          what it needs is away: tried again after 15 seconds
 --   later                           not now, says the handler: tried again after the longest wait
 --   pending                         handed back: due at once
--- After seven days of nothing but outage and later the event is a dead letter. An event that goes round again stops being a
--- suspect, and is in the lane of the handler it has now. p_counted: attempts that the take has counted already
+-- After seven days of nothing but outage and later the event is a dead letter. An event that goes round again otherwise stops
+-- being a suspect, and is in the lane of the handler it has now. p_counted: attempts that the take has counted already
 -- (claim_next_event).
 -- Second call: marks them again; the caller knows that they are its own. Locks: the events (held by the caller).
 create function webhook.mark_events(p_ids uuid[], p_outcomes text[], p_errors text[], p_counted int default 0)
@@ -49,10 +50,10 @@ declare
   c_patience constant interval := '7 days';
   v_now timestamptz := clock_timestamp();
 begin
-  if p_outcomes && array['failed', 'outage', 'later'] then
+  if p_outcomes && array['failed', 'slow', 'outage', 'later'] then
     p_outcomes := array(
       select case
-        when t.outcome = 'failed' and greatest(e.attempts - p_counted, 0) + 1
+        when t.outcome in ('failed', 'slow') and greatest(e.attempts - p_counted, 0) + 1
           >= coalesce(p.max_attempts, (webhook.default_limits()).max_attempts) then 'dead_letter'
         when t.outcome in ('outage', 'later') and e.waiting_since < v_now - c_patience then 'dead_letter'
         else t.outcome
@@ -65,18 +66,19 @@ begin
   end if;
   return query
   update public.webhook_events e
-  set status = case when t.outcome in ('again', 'outage', 'later') then 'failed' else t.outcome
+  set status = case when t.outcome in ('slow', 'again', 'outage', 'later') then 'failed' else t.outcome
     end::public.webhook_event_status,
     attempts = greatest(e.attempts - p_counted, 0)
       + case when t.outcome in ('again', 'outage', 'later', 'pending') then 0 else 1 end,
     lane = case when t.outcome in ('success', 'skipped', 'dead_letter') then e.lane
       else webhook.lane_for(e.webhook_id, e.provider, e.event_type) end,
-    takeovers = case when t.outcome in ('success', 'skipped', 'dead_letter') then e.takeovers else 0 end,
+    takeovers = case when t.outcome in ('success', 'skipped', 'dead_letter') then e.takeovers
+      when t.outcome = 'slow' then 1 else 0 end,
     next_attempt_at = case
       when t.outcome = 'pending' then v_now
       when t.outcome = 'again' then v_now + interval '1 second' * (0.5 + random())
-      when t.outcome in ('failed', 'outage', 'later') then v_now + webhook.backoff(
-        case t.outcome when 'failed' then greatest(e.attempts - p_counted, 0) + 1 when 'outage' then 3 else 100 end,
+      when t.outcome in ('failed', 'slow', 'outage', 'later') then v_now + webhook.backoff(
+        case t.outcome when 'outage' then 3 when 'later' then 100 else greatest(e.attempts - p_counted, 0) + 1 end,
         coalesce((select p.backoff_cap_sec from public.webhook_endpoints p where p.webhook_id = e.webhook_id),
           (webhook.default_limits()).backoff_cap_sec)
       )
@@ -160,7 +162,7 @@ language plpgsql security definer set search_path = '' as $$
 declare
   v_held text := current_setting('webhook.held', true);
 begin
-  if (p_outcome in ('success', 'skipped', 'failed', 'dead_letter', 'again', 'outage', 'later', 'pending')) is not true then
+  if (p_outcome in ('success', 'skipped', 'failed', 'slow', 'dead_letter', 'again', 'outage', 'later', 'pending')) is not true then
     raise exception 'unknown outcome' using errcode = 'SL001';
   end if;
   if not webhook.hold_event(p_id, p_lease_token) then
@@ -340,7 +342,7 @@ begin
         -- The others have their time without what this one took of it.
         v_until := clock_timestamp() + c_most;
         if sqlstate = '57014' and pg_catalog.cardinality(v_ids) = 1 then
-          perform webhook.finish_event(v_ids[1], v_lease_tokens[1], 'failed', sqlerrm);
+          perform webhook.finish_event(v_ids[1], v_lease_tokens[1], 'slow', sqlerrm);
         else
           -- Of several, each will be taken alone when its lease has run out.
           v_why := pg_catalog.format('events of handler %s wait: %s',

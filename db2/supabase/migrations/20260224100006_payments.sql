@@ -697,6 +697,8 @@ begin
   return case
     when (p_key ~ '^\w+$' and p_object ->> 'id' ~ '^\w+$') is not true then 'no id of a payment'
     when length(p_told.user_id) > 200 then 'metadata.user_id is longer than 200 characters'
+    -- The order of events decides which refunds count.
+    when p_told.occurred_at is null then 'created is not a time'
     when p_told.currency !~ '^[a-z]{3}$' then 'currency is not three letters'
     when p_rule.fact is null then null
     when p_told.currency is null then 'no currency'
@@ -728,7 +730,8 @@ $$;
 -- else the charge. An object that names neither has no effect: whatever money it tells, they tell too, and nothing shows
 -- that it is the same. The user is the object's metadata.user_id; without one the payment is recorded, and credited when
 -- another event names its user. metadata.claim_id, where it is an id of ours, is the order that it pays. Until version 2025-03-31 what
--- was not taken of a hold stood among the refunds; an event without a version counts as old. Raises SL030 for what no retry can mend.
+-- was not taken of a hold stood among the refunds; an event without a version counts as old. An event that says no time happened when
+-- it came. Raises SL030 for what no retry can mend.
 -- Second call: a reason to skip it. Locks: those of webhook.tell_payment.
 create function webhook.apply_payment(p_event public.webhook_events) returns text
 language plpgsql set search_path = '' as $$
@@ -776,6 +779,9 @@ begin
     v_told.order_id := v_object #>> '{metadata,claim_id}';
   end if;
   v_told.currency := lower(v_object ->> 'currency');
+  v_told.occurred_at := coalesce(p_event.occurred_at, case
+    when coalesce(nullif(p_event.payload -> 'created', 'null')::text, '0') ~ '^\d{1,11}$' then p_event.received_at
+  end);
   v_fault := webhook.payment_fault(v_rule, v_object, v_key, v_told, array[v_amount, v_paid, v_held]);
   if v_fault is not null then
     raise exception '%', v_fault using errcode = 'SL030';
@@ -783,7 +789,6 @@ begin
   v_told.provider := p_event.provider;
   v_told.object_id := v_key;
   v_told.told := v_rule.state;
-  v_told.occurred_at := coalesce(p_event.occurred_at, p_event.received_at);
   v_told.arrival := p_event.arrival;
   v_told.last_event_id := p_event.event_id;
   v_told.amount := v_paid;

@@ -100,14 +100,23 @@ declare
   c_same_within constant interval := '10 minutes';
 begin
   perform pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('sluice issues', 0));
-  with failure as (
-    select f.kind, f.lane, f.type, audit.error_shape(f.error) as shape, f.is_dead, f.first_at, f.seen_at, f.ref from audit.failures() f
+  -- By their raw errors first: a shape is four regular expressions, and a million dead letters share a few errors.
+  with alike as materialized (
+    select f.kind, f.lane, f.type, f.error, count(*) as failures, count(*) filter (where f.is_dead) as dead_letters,
+      min(f.first_at) as first_at, max(f.seen_at) as seen_at,
+      -- The newest, and of these the last: the greatest of arrays needs no sort.
+      (max(array[to_char(f.seen_at at time zone 'UTC', 'YYYYMMDDHH24MISSUS'), lpad(length(f.ref)::text, 4, '0'), f.ref] collate "C"))[3]
+        as example_id
+    from audit.failures() f group by f.kind, f.lane, f.type, f.error
+  ),
+  shaped as materialized (
+    select a.*, audit.error_shape(a.error) as shape from alike a
   ),
   found as materialized (
-    select audit.issue_id(f.kind, f.lane, f.type, f.shape) as id, f.kind, f.lane, f.type, f.shape, count(*) as failures,
-      count(*) filter (where f.is_dead) as dead_letters, min(f.first_at) as first_at, max(f.seen_at) as seen_at,
-      (array_agg(f.ref order by f.seen_at desc, length(f.ref) desc, f.ref desc))[1] as example_id
-    from failure f group by f.kind, f.lane, f.type, f.shape
+    select audit.issue_id(f.kind, f.lane, f.type, f.shape) as id, f.kind, f.lane, f.type, f.shape, sum(f.failures)::bigint as failures,
+      sum(f.dead_letters)::bigint as dead_letters, min(f.first_at) as first_at, max(f.seen_at) as seen_at,
+      (array_agg(f.example_id order by f.seen_at desc, length(f.example_id) desc, f.example_id desc))[1] as example_id
+    from shaped f group by f.kind, f.lane, f.type, f.shape
   ),
   gone as (
     update audit.issues i set failures = 0, dead_letters = 0, resolved_at = coalesce(i.resolved_at, p_at)
@@ -150,7 +159,8 @@ language sql stable set search_path = '' as $$
 $$;
 
 -- Promise: issues are noted, unless another server did so in the last five seconds or does now: true where it was this call. A look
--- that took long is not repeated for a hundred times as long, so that it costs one part in a hundred at most.
+-- that took long is not repeated for a hundred times as long, so that it costs one part in a hundred at most: nor is one that the
+-- server canceled, which leaves the issues as they were, and a warning.
 -- Second call: false. Locks: one look at a time (advisory, not waited for) → the issues → the sampler's row.
 -- Definer, as all below: service_role has no rights to the tables.
 create function public.note_issues() returns boolean
@@ -158,14 +168,20 @@ language plpgsql security definer set search_path = '' as $$
 declare
   c_every constant interval := '5 seconds';
   v_began timestamptz := clock_timestamp();
+  v_is_noted boolean := true;
 begin
   if (select s.issues_due_at > v_began from audit.sampler s)
     or not pg_catalog.pg_try_advisory_xact_lock(pg_catalog.hashtextextended('sluice issues', 0)) then
     return false;
   end if;
-  perform audit.note_issues(v_began);
+  begin
+    perform audit.note_issues(v_began);
+  exception when query_canceled then
+    raise warning 'issues are not noted: %', sqlerrm;
+    v_is_noted := false;
+  end;
   update audit.sampler s set issues_due_at = clock_timestamp() + greatest(c_every, 100 * (clock_timestamp() - v_began));
-  return true;
+  return v_is_noted;
 end
 $$;
 

@@ -6,7 +6,7 @@ import { type Notice, summaryOf } from './payments.ts';
 export type Status = 'pending' | 'processing' | 'success' | 'skipped' | 'failed' | 'dead_letter';
 /** What the shop's handler does with every event: takes the effect, or raises. */
 export type Mood = 'well' | 'failed' | 'dead_letter' | 'later' | 'outage' | 'again';
-export type Outcome = Exclude<Mood, 'well'> | 'success' | 'skipped' | 'pending';
+export type Outcome = Exclude<Mood, 'well'> | 'slow' | 'success' | 'skipped' | 'pending';
 
 /** Notice: a payment's; without one it is the shop's, whose effect is a row. */
 export type Template = { name: string; eventId: string; payment: string | null; notice: Notice | null };
@@ -160,10 +160,11 @@ export class Model {
   mark(event: Event, outcome: Outcome, counted = 0): void {
     const isAttempt = !['again', 'outage', 'later', 'pending'].includes(outcome);
     event.attempts = Math.max(0, event.attempts - counted) + Number(isAttempt);
-    const isLast = outcome === 'failed' && event.attempts >= MAX_ATTEMPTS;
-    const wait = ['again', 'outage', 'later'].includes(outcome) ? 'failed' : (outcome as Status);
+    const isLast = ['failed', 'slow'].includes(outcome) && event.attempts >= MAX_ATTEMPTS;
+    const wait = ['slow', 'again', 'outage', 'later'].includes(outcome) ? 'failed' : (outcome as Status);
     event.status = isLast ? 'dead_letter' : wait;
-    if (!['success', 'skipped', 'dead_letter'].includes(event.status)) event.takeovers = 0;
+    if (!['success', 'skipped', 'dead_letter'].includes(event.status))
+      event.takeovers = Number(outcome === 'slow');
     event.hadTrouble = outcome !== 'success' && outcome !== 'pending';
     event.token = null;
     event.isLeaseOver = false;

@@ -286,7 +286,7 @@ export const EVENTS: readonly Bug[] = [
     from: 'new Limiter(this.#ports.share?.(limit) ?? limit, PATIENCE)',
     to: 'new Limiter(10_000, PATIENCE)',
     test: 'test/webhook/inline.test.ts',
-    finds: 'take effect 8 at a time where it is written in TypeScript',
+    finds: 'at a time where it is written in ',
   },
   {
     name: 'inline-crowd-first',
@@ -295,6 +295,6 @@ export const EVENTS: readonly Bug[] = [
     from: '    this.#waiting.delete(key);\n    if (others.length > 0) this.#waiting.set(key, others);\n    begin',
     to: '    if (others.length === 0) this.#waiting.delete(key);\n    begin',
     test: 'test/webhook/inline.test.ts',
-    finds: 'take effect for each endpoint in turn where it is written in SQL',
+    finds: 'take effect for each endpoint in turn where it is written in ',
   },
 ];

@@ -304,7 +304,7 @@ export const RUNNING: readonly Bug[] = [
     from: "['3F000 42883 42P01', 'missing']",
     to: "['42883 42P01', 'missing']",
     test: 'test/core/failure.test.ts',
-    finds: 'is missing for 3F000, 42883, 42P01',
+    finds: 'the blame',
   },
   {
     name: 'empty-log-level',

@@ -73,12 +73,30 @@ describe('a body that is one event', () => {
     });
   }
 
-  test('whose type or time is of the wrong kind is quarantined; without either it is fine', async () => {
+  test('whose type is of the wrong kind is quarantined; without one it is fine', async () => {
     assert.equal((await readOne('stripe', '{"id":"a","type":7}')).quarantine, 'bad_type');
-    assert.equal((await readOne('stripe', '{"id":"a","created":"soon"}')).quarantine, 'bad_time');
-    assert.equal((await readOne('stripe', '{"id":"a","created":-1}')).quarantine, 'bad_time');
     const { quarantine, eventType, occurredAt } = await readOne('stripe', '{"id":"a"}');
     assert.deepEqual([quarantine, eventType, occurredAt], [null, 'unknown', null]);
+  });
+
+  test('whose time cannot be read has none, and is kept with its payload', async () => {
+    for (const [provider, body] of [
+      ['stripe', '{"id":"a","created":"soon"}'],
+      ['stripe', '{"id":"a","created":-1}'],
+      ['standard', '{"type":"a","timestamp":"soon"}'],
+      ['standard', '{"type":"a","timestamp":1e300}'],
+      ['standard', '{"type":"a","timestamp":{}}'],
+    ] as const) {
+      const { occurredAt, quarantine } = await readOne(provider, body);
+      assert.deepEqual([occurredAt, quarantine], [null, null], body);
+    }
+  });
+
+  test('of Standard Webhooks says its time as text, in seconds or in milliseconds', async () => {
+    for (const timestamp of ['"2022-05-31T15:56:31.835Z"', '1654012591.835', '1654012591835']) {
+      const { occurredAt, quarantine } = await readOne('standard', `{"type":"a","timestamp":${timestamp}}`);
+      assert.deepEqual([occurredAt, quarantine], ['2022-05-31T15:56:31.835Z', null], timestamp);
+    }
   });
 
   test('with equal keys or __proto__ is read as JSON.parse reads it, and brings its own text', async () => {
@@ -123,7 +141,6 @@ test('a thin event of Stripe has its own id, its type and its time', async () =>
     [eventId, eventType, occurredAt, quarantine],
     ['evt_test_65R', 'v1.billing.meter.no_meter_found', '2024-09-26T17:46:22.134Z', null],
   );
-  assert.equal((await readOne('stripe', '{"id":"a","created":"soon"}')).quarantine, 'bad_time');
 });
 
 test('a form of GitHub is the JSON of its payload, and the same event', async () => {
@@ -194,7 +211,7 @@ describe('WhatsApp', () => {
     `{"entry":[{"id":"42","changes":[{"field":"messages","value":${value}}]}]}`;
 
   test('of three updates the poisoned one is quarantined alone', async () => {
-    for (const poison of ['"text":"\\u0000"', `"text":${deep(100_000)}`, '"timestamp":{}']) {
+    for (const poison of ['"text":"\\u0000"', `"text":${deep(100_000)}`]) {
       const events = await read(
         'whatsapp',
         post(`{"messages":[{"id":"wamid.A","type":"text"},{"id":"wamid.B",${poison}},{"id":"wamid.C"}]}`),

@@ -49,15 +49,40 @@ describe('an event whose type stands in a header', () => {
     const event = await one('shopify', '{"updated_at":"2026-02-24T11:00:00+01:00"}', headers);
     assert.deepEqual(
       [event.eventId, event.eventType, event.occurredAt],
-      ['shop-1', 'orders/create', '2026-02-24T10:00:00.000Z'],
+      ['orders/create:shop-1', 'orders/create', '2026-02-24T10:00:00.000Z'],
     );
-    assert.equal(event.dedupeHash, event.hash);
+    assert.equal((await one('shopify', '{}', { 'x-shopify-topic': 'orders/create' })).quarantine, 'no_id');
     const body = utf8('{}');
     const signed = await providerNamed('shopify')?.sign({ method: 'POST', url: '', body }, 's', {
       port: nodeHmac,
       nowSec: NOW,
     });
     assert.match(signed?.['x-shopify-hmac-sha256'] ?? '', /^[A-Za-z0-9+/]{43}=$/);
+  });
+});
+
+describe('Shopify', () => {
+  const topic = (type: string, id: string, body: string) =>
+    one('shopify', body, { 'x-shopify-event-id': id, 'x-shopify-topic': type });
+
+  it('has an event for each topic of one action, also where two topics tell the same body', async () => {
+    const events = await Promise.all([
+      topic('orders/create', 'e1', '{"id":1}'),
+      topic('orders/paid', 'e1', '{"id":1}'),
+      topic('customers/update', 'e1', '{"id":7}'),
+    ]);
+    assert.equal(new Set(events.map(({ eventId }) => eventId)).size, 3);
+    assert.equal(new Set(events.map(({ dedupeHash }) => dedupeHash)).size, 3);
+  });
+
+  it('knows a body again under another id, by its topic', async () => {
+    const [first, swapped] = await Promise.all([
+      topic('orders/create', 'e1', '{"id":1}'),
+      topic('orders/create', 'e2', '{"id":1}'),
+    ]);
+    assert.ok(first.dedupeHash);
+    assert.equal(first.dedupeHash, swapped.dedupeHash);
+    assert.notEqual(first.eventId, swapped.eventId);
   });
 });
 
@@ -201,11 +226,10 @@ describe('WhatsApp', () => {
 
   it('reads a time in digits or as a number, and nothing else', async () => {
     const timeOf = async (timestamp: string) => {
-      const { occurredAt, quarantine } = await one(
-        'whatsapp',
-        post(`{"messages":[{"id":"wamid.A","timestamp":${timestamp}}]}`),
-      );
-      return quarantine ?? occurredAt;
+      const update = post(`{"messages":[{"id":"wamid.A","timestamp":${timestamp}}]}`);
+      const { occurredAt, quarantine } = await one('whatsapp', update);
+      assert.equal(quarantine, null);
+      return occurredAt;
     };
     assert.equal(await timeOf('"1700000000"'), '2023-11-14T22:13:20.000Z');
     assert.equal(await timeOf('1700000000'), '2023-11-14T22:13:20.000Z');
@@ -218,7 +242,7 @@ describe('WhatsApp', () => {
       '" 1700000000"',
       '[1700000000]',
     ])
-      assert.equal(await timeOf(strange), 'bad_time', strange);
+      assert.equal(await timeOf(strange), null, strange);
   });
 
   it('quarantines a status or message that lacks what names it', async () => {
@@ -288,17 +312,47 @@ describe('Meta’s handshake', () => {
   });
 });
 
-describe('a post of WhatsApp with a thousand updates', () => {
-  it('is read in pieces, in their order, and other work goes on between them', async () => {
-    const messages = Array.from({ length: 1_000 }, (_, at) => ({ id: `wamid.${at}`, type: 'text' }));
-    const entry = [{ id: '1', changes: [{ field: 'messages', value: { messages } }] }];
-    let turns = 0;
-    const counting = setInterval(() => turns++, 0);
-    const events = await read('whatsapp', JSON.stringify({ entry })).finally(() => clearInterval(counting));
-    assert.deepEqual(
-      events.map(({ eventId }) => eventId),
-      messages.map(({ id }) => `message:${id}`),
-    );
-    assert.ok(turns >= 10, `${turns} turns of the event loop`);
-  });
+describe('a list of events', () => {
+  const DEEP = '['.repeat(40) + ']'.repeat(40);
+  const ITEMS = Array.from({ length: 1_000 }, (_, at) => ({ id: `${at}`, type: 'text' }));
+  const LISTS = {
+    whatsapp: (items: string) =>
+      `{"entry":[{"id":"1","changes":[{"field":"messages","value":{"messages":${items}}}]}]}`,
+    twilio: (items: string) => items,
+  };
+  const readList = (provider: keyof typeof LISTS, items: string, port = nodeHmac): Promise<ReadEvent[]> => {
+    const url = `https://shop.example/hook?bodySHA256=${'0'.repeat(64)}`;
+    const request = { method: 'POST', url, headers: {}, body: utf8(LISTS[provider](items)) };
+    return Promise.resolve(providerNamed(provider)?.read(request, { port, nowSec: NOW }) ?? []);
+  };
+
+  for (const provider of ['whatsapp', 'twilio'] as const) {
+    it(`of ${provider} is read in pieces, in its order, and other work goes on between them`, async () => {
+      let turns = 0;
+      const counting = setInterval(() => turns++, 0);
+      const events = await readList(provider, JSON.stringify(ITEMS)).finally(() => clearInterval(counting));
+      assert.deepEqual(
+        events.map(({ eventId }) => eventId.replace('message:', '')),
+        ITEMS.map(({ id }) => id),
+      );
+      assert.ok(turns >= 10, `${turns} turns of the event loop`);
+    });
+
+    it(`of ${provider} with more than a thousand is kept as one`, async () => {
+      const [event, ...more] = await readList(provider, JSON.stringify([...ITEMS, { id: 'one more' }]));
+      assert.deepEqual([event?.quarantine, more.length], ['too_many_updates', 0]);
+    });
+
+    it(`of ${provider} is hashed once, however many of its events are too deep`, async () => {
+      const items = `[${Array(100).fill(`{"id":"a","x":${DEEP}}`).join()}]`;
+      const bytes = utf8(LISTS[provider](items)).length;
+      let hashed = 0;
+      const sha256 = (data: Uint8Array) => {
+        if (data.length === bytes) hashed++;
+        return nodeHmac.sha256(data);
+      };
+      const events = await readList(provider, items, { ...nodeHmac, sha256 });
+      assert.deepEqual([events.length, events[0]?.quarantine, hashed], [100, 'too_deep', 1]);
+    });
+  }
 });

@@ -198,25 +198,20 @@ export class LeaseWorker<Item> {
   /** Takes what there is room for, and starts a group for each lane. */
   async #round(signal: AbortSignal): Promise<Round> {
     const isFresh = await this.#look();
+    // Before the take, which leaves a lane with a backlog no room.
+    const groups = await this.#startSuspect(signal);
     let { items, isEmptied } = await this.#take();
     // Lanes may have got their first item since the last look, and a take may have moved items to other lanes.
     if (items.length === 0 && (!isFresh || this.#lanes.size > 0)) {
       this.#lanesUntilMs = 0;
       await this.#look();
+      groups.push(...(await this.#startSuspect(signal)));
       ({ items, isEmptied } = await this.#take());
     }
-    const groups = this.#grouped(items).map((group) => this.#start(group, signal));
-    const suspects = await this.#takeSuspect();
-    if (suspects.length > 0) {
-      this.#hasSuspect = true;
-      groups.push(this.#start(suspects, signal, () => (this.#hasSuspect = false)));
-    }
+    const suspects = groups.length;
+    groups.push(...this.#grouped(items).map((group) => this.#start(group, signal)));
     // Suspects are taken one by one: where there was one, there may be more.
-    return {
-      total: items.length + suspects.length,
-      isEmptied: isEmptied && suspects.length === 0,
-      groups,
-    };
+    return { total: items.length + suspects, isEmptied: isEmptied && suspects === 0, groups };
   }
 
   /** True when it looked for lanes, false when the last list still holds. */
@@ -282,15 +277,17 @@ export class LeaseWorker<Item> {
     return wants;
   }
 
-  async #takeSuspect(): Promise<readonly Item[]> {
+  /** The suspect's group, where it is time to look for one and there is one. */
+  async #startSuspect(signal: AbortSignal): Promise<Promise<Outcomes>[]> {
     const nowMs = this.#ports.now();
     if (this.#hasSuspect || nowMs < this.#nextSuspectMs) return [];
     const open = this.#openLanes();
     if (open.length === 0) return [];
     const items = await this.#work.takeSuspect(open.map((lane) => lane.id));
+    this.#hasSuspect = items.length > 0;
     // Where there was one, there may be more: its worker held many when it died.
-    this.#nextSuspectMs = items.length > 0 ? nowMs : nowMs + SUSPECTS_EVERY_MS;
-    return items;
+    this.#nextSuspectMs = this.#hasSuspect ? nowMs : nowMs + SUSPECTS_EVERY_MS;
+    return this.#hasSuspect ? [this.#start(items, signal, () => (this.#hasSuspect = false))] : [];
   }
 
   #grouped(items: readonly Item[]): Item[][] {

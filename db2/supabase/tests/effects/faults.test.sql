@@ -1,6 +1,6 @@
 -- An event that no retry can mend raises SL030 with the reason, and nothing changes.
 begin;
-select plan(36);
+select plan(39);
 
 -- Everything that an event could change, as one value.
 create function pg_temp.traces()
@@ -40,6 +40,14 @@ select pg_temp.refuses('{"payment_intent": "pi_1", "amount": "x"}', 'amount is n
 select pg_temp.refuses('{"currency": null}', 'no currency');
 select pg_temp.refuses('{"currency": "us"}', 'currency is not three letters');
 select pg_temp.refuses('{"currency": "us1"}', 'currency is not three letters', 'payment_intent.created');
+
+-- Which refunds count depends on when they were told. The time of arrival would make a late event the newest.
+select throws_ok(format($$
+  select webhook.apply_payment(jsonb_populate_record(null::public.webhook_events, jsonb_build_object('provider', 'stripe',
+    'event_id', 'evt_1', 'event_type', 'charge.refunded', 'arrival', 1, 'received_at', now(), 'payload', jsonb_build_object(
+      'created', %L::jsonb, 'data', '{"object": {"id": "ch_1", "amount": 900, "amount_refunded": 100, "currency": "usd"}}'::jsonb
+  ))))$$, created), 'SL030', 'created is not a time', 'a time of ' || created || ' is refused')
+from unnest(array['"soon"', '-1', '1654012591835']) created;
 select is(tests.apply('payment_intent.succeeded', '{"amount": 1000000000000000}'), null, 'the largest is taken');
 select is(tests.apply('payment_intent.succeeded', '{"id": "pi_0", "amount": 0}'), null, 'and so is none at all');
 

@@ -1,7 +1,7 @@
 -- Failures and dead letters that are alike are one issue: of one handler, type and shape of the error. It can be replayed whole, and
 -- its events are found by its own words.
 begin;
-select plan(19);
+select plan(22);
 
 select is(
   audit.error_shape('payment pi_3Mtw is known in usd of user ann@7, not in usd of user bob@example.com'),
@@ -112,6 +112,27 @@ delete from audit.issues where kind = 'k' and type <> 'n7';
 select is(
   (audit.open_issues() ->> 'open')::int, (select count(*)::int from audit.issues where resolved_at is null), 'fewer are counted exactly'
 );
+
+insert into public.webhook_events (webhook_id, provider, event_id, event_type, status, error)
+select gen_random_uuid(), 'shop', 'many-' || n, 'order.paid', 'dead_letter', 'the shop is away' from generate_series(1, 100) n;
+create sequence pg_temp.shapes;
+create or replace function audit.error_shape(p_error text) returns text language plpgsql as $$
+begin
+  perform nextval('pg_temp.shapes');
+  return p_error;
+end
+$$;
+select audit.note_issues(clock_timestamp());
+select cmp_ok((select last_value from pg_temp.shapes), '<', 20::bigint, 'a hundred dead letters with one error have one look at it');
+
+create or replace function audit.error_shape(p_error text) returns text language plpgsql as $$
+begin
+  raise query_canceled;
+end
+$$;
+update audit.sampler set issues_due_at = now();
+select is(public.note_issues(), false, 'a look that the server cancels notes nothing');
+select cmp_ok((select issues_due_at from audit.sampler), '>', clock_timestamp(), 'and is not repeated at once');
 
 select * from finish();
 rollback;

@@ -101,6 +101,7 @@ const OUTCOMES: Outcome[] = [
   'success',
   'success',
   'failed',
+  'slow',
   'dead_letter',
   'again',
   'outage',

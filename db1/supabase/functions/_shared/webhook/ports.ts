@@ -114,6 +114,7 @@ export type FinishOutcome =
   | 'success'
   | 'skipped'
   | 'failed'
+  | 'slow'
   | 'dead_letter'
   | 'again'
   | 'outage'

@@ -2,7 +2,7 @@
 // set at a time; TypeScript handlers run here, each event in a transaction of its own. No handler waits for another: each has
 // its own limit and its own connections.
 
-import { isUnavailable } from '../failure.ts';
+import { blameOf, isUnavailable } from '../failure.ts';
 import { byHalves } from '../halving.ts';
 import { startHeartbeat } from '../heartbeat.ts';
 import {
@@ -212,8 +212,10 @@ export class Processor {
           // Nothing of the set has happened. While the database is away there is nothing to do but to come back.
           if (isUnavailable(error)) throw error;
           const [text, verdict] = [textOf(error), verdictOf(error)];
+          // In a set it would outlast the statement for all of them again.
+          const end = blameOf(error) === 'slow' ? 'slow' : verdict;
           for (const event of members) {
-            const outcome = await store.finish(event, verdict, text);
+            const outcome = await store.finish(event, end, text);
             this.#judge(event, { status: null, error: text, outcome, verdict });
             tell(event, { status: null, error: text, outcome });
           }

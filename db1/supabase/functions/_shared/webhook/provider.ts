@@ -67,7 +67,7 @@ export interface ReadEvent {
   readonly payload: string | null;
   /** SHA-256 in hex of what identifies the content, to tell a redelivery from another body under the same id. */
   readonly hash: string;
-  /** A second key, where the id is not signed: the same signed bytes under another id are no new event. */
+  /** A second key, where the id is not signed: the same signed bytes under another id are no new event (of Shopify, of one topic). */
   readonly dedupeHash: string | null;
   /** Why the event is kept as bytes only. */
   readonly quarantine: string | null;

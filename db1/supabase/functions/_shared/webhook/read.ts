@@ -102,18 +102,19 @@ function findInText(text: string): JsonReason | undefined {
   return LONE_SURROGATE.test(text) ? 'lone_surrogate' : undefined;
 }
 
-/** What a provider reads out of a body; an absent type or time is fine, a wrong one is not. */
+/**
+ * What a provider reads out of a body; an absent type is fine, a wrong one is not. A time that cannot be read is none: a handler that
+ * needs one refuses, and the payload stays.
+ */
 export interface Described {
   readonly id: JsonValue | undefined;
   readonly type: JsonValue | undefined;
-  /** From isoOfSeconds or isoOfText: undefined is a time that cannot be read. */
-  readonly occurredAt: string | null | undefined;
+  readonly occurredAt: string | null;
 }
 
 interface Content {
   readonly payload: string | null;
   readonly hash: string;
-  readonly dedupeHash?: string;
   readonly quarantine: string | null;
 }
 
@@ -123,15 +124,14 @@ export function eventFrom({ id, type, occurredAt }: Described, content: Content)
   const quarantine =
     content.quarantine ??
     (name === undefined ? 'no_id' : null) ??
-    (hasType && !isSaneName(type) ? 'bad_type' : null) ??
-    (occurredAt === undefined ? 'bad_time' : null);
+    (hasType && !isSaneName(type) ? 'bad_type' : null);
   return {
     eventId: name ?? `sha256:${content.hash}`,
     eventType: isSaneName(type) ? type : 'unknown',
-    occurredAt: occurredAt ?? null,
+    occurredAt,
     payload: quarantine === null ? content.payload : null,
     hash: content.hash,
-    dedupeHash: content.dedupeHash ?? null,
+    dedupeHash: null,
     quarantine,
   };
 }
@@ -158,8 +158,8 @@ export interface ReadRules {
   describe(body: JsonObject, hash: string): Described;
   /** What identifies the content, where that is not the whole body. */
   contentOf?(text: string): string;
-  /** Set where the id is not signed. */
-  readonly keyOnBody?: boolean;
+  /** Set where the id is not signed: what of a delivery is no new event under another id. */
+  readonly dedupe?: 'body' | 'type and body';
   /** False where the text is only a part of the body, so that it has to be the payload itself. */
   readonly isWholeBody?: boolean;
 }
@@ -177,16 +177,19 @@ export function readOne(
 export async function readText(
   json: string,
   { port }: VerifyContext,
-  { describe, contentOf, keyOnBody = false, isWholeBody = true }: ReadRules,
+  { describe, contentOf, dedupe, isWholeBody = true }: ReadRules,
   bytes: Uint8Array | string = json,
 ): Promise<ReadEvent[]> {
   const { text, value, payload, quarantine } = readDocument(json);
   const hash = await hashOf(port, contentOf?.(text) ?? bytes);
   const described = isObject(value) ? describe(value, hash) : NOTHING;
   const problem = quarantine ?? (isObject(value) ? null : 'not_an_object');
-  const dedupe = keyOnBody ? { dedupeHash: hash } : {};
   const kept = payload ?? (isWholeBody ? null : text);
-  return [eventFrom(described, { payload: kept, hash, quarantine: problem, ...dedupe })];
+  const event = eventFrom(described, { payload: kept, hash, quarantine: problem });
+  if (dedupe === undefined) return [event];
+  return [
+    { ...event, dedupeHash: dedupe === 'body' ? hash : await hashOf(port, `${event.eventType}\n${hash}`) },
+  ];
 }
 
 export const NOTHING: Described = { id: undefined, type: undefined, occurredAt: null };
@@ -203,16 +206,20 @@ export function isSaneName(value: unknown): value is string {
   return typeof value === 'string' && SANE_NAME.test(value) && digitsIn(value) === undefined;
 }
 
-/** Null if the value is absent, undefined if it is not a time. */
-export function isoOfSeconds(value: JsonValue | undefined): string | null | undefined {
-  if (value === undefined || value === null) return null;
-  if (typeof value !== 'number' || !(value >= 0 && value <= LAST_SECOND)) return undefined;
+/** Null if the value is not a time. */
+export function isoOfSeconds(value: JsonValue | undefined): string | null {
+  if (typeof value !== 'number' || !(value >= 0 && value <= LAST_SECOND)) return null;
   return new Date(value * 1_000).toISOString();
 }
 
 /** As isoOfSeconds. */
-export function isoOfText(value: JsonValue | undefined): string | null | undefined {
-  if (value === undefined || value === null) return null;
+export function isoOfText(value: JsonValue | undefined): string | null {
   const time = typeof value === 'string' ? Date.parse(value) : Number.NaN;
-  return time >= 0 && time <= LAST_SECOND * 1_000 ? new Date(time).toISOString() : undefined;
+  return time >= 0 && time <= LAST_SECOND * 1_000 ? new Date(time).toISOString() : null;
+}
+
+/** A text, seconds, or milliseconds, which are larger than any seconds. */
+export function isoOfAny(value: JsonValue | undefined): string | null {
+  if (typeof value !== 'number') return isoOfText(value);
+  return isoOfSeconds(value > LAST_SECOND ? value / 1_000 : value);
 }

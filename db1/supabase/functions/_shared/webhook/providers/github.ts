@@ -6,7 +6,8 @@ export const github: Provider = {
   takesForms: true,
   ...signsWholeBody('x-hub-signature-256', 'hex', 'sha256='),
   // `issues.opened`: the name from the header, and what happened, where the body says it.
-  read: readsHeaders('x-github-delivery', 'x-github-event', (event, { action }) => ({
+  read: readsHeaders('x-github-delivery', 'x-github-event', 'body', (id, event, { action }) => ({
+    id,
     type: typeof event === 'string' && typeof action === 'string' ? `${event}.${action}` : event,
     occurredAt: null,
   })),

@@ -78,7 +78,7 @@ export const hmac: Provider = {
         type: type === null ? undefined : follow(type, body),
         occurredAt: null,
       }),
-      keyOnBody: !isPointer(id) && !signed.includes('{id}'),
+      ...(!isPointer(id) && !signed.includes('{id}') && { dedupe: 'body' }),
     });
   },
   async sign({ body }, secret, context) {

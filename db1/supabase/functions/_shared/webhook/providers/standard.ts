@@ -2,7 +2,7 @@
 
 import { fromBase64, prepend, toBase64 } from '../bytes.ts';
 import type { Provider, SignedRequest } from '../provider.ts';
-import { hashOf, isoOfText, readOne } from '../read.ts';
+import { hashOf, isoOfAny, readOne } from '../read.ts';
 import { Refused, signatureFrom, signatureHeader, timedClaim, verifyClaim } from '../signature.ts';
 
 const SECRET_PREFIX = 'whsec_';
@@ -43,7 +43,7 @@ export const standard: Provider = {
   read: (request, context) => {
     const id = request.headers[`${familyOf(request)}-id`];
     return readOne(request, context, {
-      describe: ({ type, timestamp }) => ({ id, type, occurredAt: isoOfText(timestamp) }),
+      describe: ({ type, timestamp }) => ({ id, type, occurredAt: isoOfAny(timestamp) }),
     });
   },
   /** The id is the sender's to choose; here it follows from the body, so that signing twice makes one event. */

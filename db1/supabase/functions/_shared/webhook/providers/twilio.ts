@@ -1,7 +1,8 @@
-import { stringifyMarked } from '../../digits.ts';
+import type { JsonValue } from '../../json.ts';
 import { fromBase64, fromHex, toBase64, utf8 } from '../bytes.ts';
 import { formAsObject, readForm } from '../form.ts';
 import { sameBytes } from '../hmac.ts';
+import { type ListItem, readList } from '../list.ts';
 import type { Provider, ReadEvent, SignedRequest, Verification, VerifyContext } from '../provider.ts';
 import {
   type Described,
@@ -11,7 +12,6 @@ import {
   isObject,
   isoOfText,
   isSaneName,
-  isTooDeep,
   type JsonObject,
   parseMarked,
   readOne,
@@ -162,13 +162,15 @@ async function readJson(request: SignedRequest, context: VerifyContext): Promise
     return readOne(request, context, {
       describe: (body, hash) => describe(body, hash.slice(0, DIGEST_CHARS)),
     });
-  return Promise.all(
-    list.map(async (item) => {
-      const { id, type, time } = isObject(item) ? item : {};
-      const hash = await hashOf(context.port, isTooDeep(item) ? request.body : stringifyMarked(item));
-      return eventOf({ id, type, occurredAt: isoOfText(time) }, isObject(item) ? item : { item }, hash);
-    }),
-  );
+  return readList(itemsOf(list), request, context);
+}
+
+function* itemsOf(list: readonly JsonValue[]): Generator<ListItem> {
+  for (const item of list) {
+    const { id, type, time } = isObject(item) ? item : {};
+    const described = { id, type, occurredAt: isoOfText(time) };
+    yield { describe: () => described, content: item, payload: isObject(item) ? item : { item } };
+  }
 }
 
 export const twilio: Provider = {

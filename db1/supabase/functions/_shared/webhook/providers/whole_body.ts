@@ -1,11 +1,13 @@
 // WhatsApp, GitHub and Shopify sign the body and nothing else: one header, no timestamp.
 
 import { fromBase64, fromHex, toBase64, toHex, utf8 } from '../bytes.ts';
-import type { Provider } from '../provider.ts';
+import type { Provider, SignedRequest } from '../provider.ts';
 import { type Described, decode, type JsonObject, type ReadRules, readText } from '../read.ts';
 import { signatureFrom, signatureHeader, verifyClaim, withoutPrefix } from '../signature.ts';
 
 const PAYLOAD = utf8('payload=');
+
+type Header = SignedRequest['headers'][string];
 
 export function signsWholeBody(
   header: string,
@@ -31,18 +33,16 @@ export function signsWholeBody(
   };
 }
 
-/**
- * Reads an event whose id and type come in headers that are not signed, so the body's hash is a key as well. `describe` returns
- * what the body knows better.
- */
+/** Reads an event whose id and type come in headers that are not signed, so that the body has to be a key as well (`dedupe`). */
 export function readsHeaders(
   idHeader: string,
   typeHeader: string,
-  describe: (type: string | string[] | undefined, body: JsonObject) => Omit<Described, 'id'>,
+  dedupe: ReadRules['dedupe'] & string,
+  describe: (id: Header, type: Header, body: JsonObject) => Described,
 ): Provider['read'] {
   return ({ headers, body }, context) => {
     const { [idHeader]: id, [typeHeader]: type } = headers;
-    const rules: ReadRules = { describe: (value) => ({ id, ...describe(type, value) }), keyOnBody: true };
+    const rules: ReadRules = { describe: (value) => describe(id, type, value), dedupe };
     const json = payloadField(body);
     return readText(json ?? decode(body), context, { ...rules, isWholeBody: json === undefined });
   };
