@@ -360,4 +360,22 @@ export const RUNNING: readonly Bug[] = [
     test: 'test/server/large_bodies.test.ts',
     finds: 'takes the turn from a sender that is too slow for the length it announced',
   },
+  {
+    name: 'suspect-waits-behind-a-backlog',
+    was: 'A suspect was looked for after the take, when a backlog had left its lane no room, so it waited until the backlog was gone',
+    file: 'db1/supabase/functions/_shared/lease_worker.ts',
+    from: 'const groups = await this.#startSuspect(signal);',
+    to: 'const groups: Promise<Outcomes>[] = [];',
+    test: 'test/core/lease_worker.test.ts',
+    finds: 'a suspect has its turn while its lane has a backlog',
+  },
+  {
+    name: 'slow-event-joins-the-next-set',
+    was: 'An event that outlasted the statement timeout was taken into the next set again, and cancelled it for its neighbours',
+    file: 'db1/supabase/functions/_shared/webhook/processor.ts',
+    from: "const end = blameOf(error) === 'slow' ? 'slow' : verdict;",
+    to: 'const end = verdict;',
+    test: 'test/webhook/suspects.test.ts',
+    finds: 'is canceled succeed, and it has failed and is tried alone from then on',
+  },
 ];

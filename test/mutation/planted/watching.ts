@@ -265,4 +265,22 @@ export const WATCHING: readonly Bug[] = [
     test: 'test/server/refused_early.test.ts',
     finds: 'counts with its route and status, and an outage is told once',
   },
+  {
+    name: 'cancelled-look-is-repeated-at-once',
+    was: 'About a million dead letters made every look for issues outlast its statement, and its cancellation undid the note of when to look next, so no issue and no alert about one came any more',
+    file: 'db2/supabase/migrations/20260224100021_issues.sql',
+    from: '  exception when query_canceled then',
+    to: '  exception when division_by_zero then',
+    test: 'db2/supabase/tests/issues/grouped.test.sql',
+    finds: 'a look that the server cancels notes nothing',
+  },
+  {
+    name: 'shape-of-every-dead-letter',
+    was: 'Each look for issues worked out the shape of the error of every dead letter, also where a million had the same error',
+    file: 'db2/supabase/migrations/20260224100021_issues.sql',
+    from: 'from audit.failures() f group by f.kind, f.lane, f.type, f.error',
+    to: 'from audit.failures() f group by f.kind, f.lane, f.type, f.error, f.ref',
+    test: 'db2/supabase/tests/issues/grouped.test.sql',
+    finds: 'a hundred dead letters with one error have one look at it',
+  },
 ];
