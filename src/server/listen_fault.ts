@@ -2,6 +2,9 @@
 
 import { StackError } from '../failure.ts';
 
+/** `bind` where the command has several processes. */
+const LISTENING: ReadonlySet<string | undefined> = new Set(['listen', 'bind']);
+
 export interface Place {
   readonly port: number;
   /** The variable that gives the port. */
@@ -13,7 +16,7 @@ export interface Place {
 export function explainedListen(error: unknown, { port, portName, host }: Place): unknown {
   const { code, syscall, hostname } = error as NodeJS.ErrnoException & { hostname?: string };
   const isTheHost = syscall === 'getaddrinfo' && hostname === host;
-  if (syscall !== 'listen' && !isTheHost) return error;
+  if (!LISTENING.has(syscall) && !isTheHost) return error;
   if (code === 'EADDRINUSE')
     return new StackError(
       `Port ${port} is taken`,
