@@ -146,7 +146,7 @@ const PLAIN: readonly Plain[] = [
     secret: 'shop-secret',
     body: '{"id":1}',
     headers: { 'x-shopify-event-id': 'shop-1', 'x-shopify-topic': 'orders/create' },
-    eventIds: ['shop-1'],
+    eventIds: ['orders/create:shop-1'],
   },
   {
     provider: 'slack',
