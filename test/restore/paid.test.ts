@@ -312,6 +312,8 @@ describe('the restore page, with paid orders', { skip: reason ?? false }, () => 
     // A day has passed, and Stripe has forgotten the keys of the refunds that it has.
     await standIn.control.set({ clockOffsetSec: 25 * 60 * 60 });
     await workers();
+    await operator(block('resend'), { CLAIM: lea.claim_id });
+    await workers();
     await standIn.control.set({ clockOffsetSec: 0 });
 
     assert.match(await operator('npx sluice reconcile'), AGREED);

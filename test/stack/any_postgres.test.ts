@@ -85,8 +85,8 @@ test('sluice migrate puts its own cron in place where the server preloads pg_cro
   const env = await newPair(debian.url);
   const { status, stderr } = migrate(env);
   assert.equal(status, 0, stderr);
-  assert.deepEqual(await jobsOf(env.DB1_URL), { extensions: 0, jobs: 7, is_stand_in: true });
+  assert.deepEqual(await jobsOf(env.DB1_URL), { extensions: 0, jobs: 8, is_stand_in: true });
   const there = migrate({ ...env, DB1_URL: debian.url });
   assert.equal(there.status, 0, there.stderr);
-  assert.deepEqual(await jobsOf(debian.url), { extensions: 1, jobs: 7, is_stand_in: false });
+  assert.deepEqual(await jobsOf(debian.url), { extensions: 1, jobs: 8, is_stand_in: false });
 });
