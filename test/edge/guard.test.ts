@@ -146,7 +146,7 @@ test('a kind of work that fails stops no other; of what this database does alone
   assert.deepEqual(
     [quiet.status, await quiet.json()],
     [200, IDLE],
-    'orders wait for DB2, whoever asks again',
+    'orders wait for DB2 at each request',
   );
 });
 

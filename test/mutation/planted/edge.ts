@@ -51,7 +51,7 @@ export const EDGE: readonly Bug[] = [
   },
   {
     name: 'ledger-without-cron',
-    was: 'By the guide for Supabase nobody processed queued webhook events: no migration of DB2 switched pg_cron on, so none of its jobs was scheduled, and neither doctor nor Health knew of them',
+    was: 'By the guide for Supabase no process took queued webhook events: no migration of DB2 switched pg_cron on, so none of its jobs was scheduled, and neither doctor nor Health knew of them',
     file: 'db2/supabase/migrations/20260224100000_db2_ledger.sql',
     from: '    create extension pg_cron;',
     to: '    null;',

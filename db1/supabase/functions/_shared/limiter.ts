@@ -73,10 +73,15 @@ export async function mapSome<Item, Result>(
   work: (item: Item, index: number) => Promise<Result>,
 ): Promise<Result[]> {
   const results: Result[] = new Array(items.length);
-  const left = items.entries();
+  const left = entriesOf(items);
   const oneByOne = async (): Promise<void> => {
     for (const [index, item] of left) results[index] = await work(item, index);
   };
   await Promise.all(Array.from({ length: most }, oneByOne));
   return results;
+}
+
+/** Unlike an array's own, this one is over for all who read it as soon as one of them breaks off. */
+function* entriesOf<Item>(items: readonly Item[]): Generator<[number, Item]> {
+  yield* items.entries();
 }

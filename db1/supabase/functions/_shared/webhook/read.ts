@@ -158,7 +158,7 @@ export interface ReadRules {
   describe(body: JsonObject, hash: string): Described;
   /** What identifies the content, where that is not the whole body. */
   contentOf?(text: string): string;
-  /** Set where the id is not signed: what of a delivery is no new event under another id. */
+  /** Set where the id is not signed: what makes a delivery the same event under another id. */
   readonly dedupe?: 'body' | 'type and body';
   /** False where the text is only a part of the body, so that it has to be the payload itself. */
   readonly isWholeBody?: boolean;
