@@ -143,11 +143,7 @@ test('a kind of work that fails stops no other; of what this database does alone
   assert.deepEqual(warned.slice(0, 3).sort(), ['ends', 'holds', 'orders']);
 
   const quiet = await call(portsWith(silent, more));
-  assert.deepEqual(
-    [quiet.status, await quiet.json()],
-    [200, IDLE],
-    'orders wait for DB2 at each request',
-  );
+  assert.deepEqual([quiet.status, await quiet.json()], [200, IDLE], 'orders wait for DB2 at each request');
 });
 
 test('what one kind of work leaves for the next is carried by the same call', async () => {
