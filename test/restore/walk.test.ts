@@ -137,6 +137,7 @@ describe('the restore page', { skip: reason ?? false }, () => {
       'books',
       'money',
       'void',
+      'resend',
     ];
     assert.deepEqual([...BLOCKS.keys()], walked);
     for (const mark of marks) assert.match(mark ?? '', /^<!-- (walk: \w+|example) -->$/);
