@@ -9,6 +9,8 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { Providers } from '../../chaos/clients/providers.ts';
 import { Traffic } from '../../chaos/clients/traffic.ts';
 import { Journal, readJournals } from '../../chaos/journal.ts';
+import { PAID_KEY_NAME } from '../../chaos/world.ts';
+import { sourceOf } from '../../db1/supabase/functions/_shared/webhook/backfill/sources.ts';
 
 /** One of the first payments of this seed tells nothing that can take effect. */
 const SEED = 1;
@@ -63,4 +65,9 @@ describe('a provider', () => {
       [],
     );
   });
+});
+
+// Seed 33: the comparison recorded events of paid orders at an endpoint of the providers, too.
+it('the endpoints of providers have no key that workers would ask the stand-in with', () => {
+  assert.notEqual(sourceOf('stripe')?.keyName, PAID_KEY_NAME);
 });
