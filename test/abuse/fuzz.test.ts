@@ -114,6 +114,20 @@ describe('the oracle of the fuzzer', () => {
       const { answers, isHung } = await exchangeCase({ ...asked, methods }, port);
       assert.deepEqual([answers.length, isHung], [heard, false]);
     });
+
+  // Seed 13, case 98489: a long answer before it cut the head of the stream in two.
+  it('is over when a stream has begun whose head came in two packets', async (t) => {
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/event-');
+      setTimeout(() => socket.write('stream\r\n\r\n'), 100);
+    });
+    t.after(() => server.close());
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const { answers, isHung } = await exchangeCase({ ...asked, methods: ['GET'] }, port);
+    assert.deepEqual([answers.length, isHung], [1, false]);
+  });
 });
 
 describe('npm run fuzz', () => {

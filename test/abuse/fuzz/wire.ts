@@ -37,9 +37,9 @@ export function exchangeCase({ pieces, ending, methods }: FuzzCase, port: number
     };
     socket.on('data', (chunk: Buffer) => {
       chunks.push(chunk);
-      // A stream has no end; that it has begun is the answer.
-      if (EVENT_STREAM.test(chunk.toString('latin1')) && hasStream(Buffer.concat(chunks), methods))
-        socket.destroy();
+      // A stream has no end; that it has begun is the answer. Its head may come in two parts.
+      const latest = Buffer.concat(chunks.slice(-2)).toString('latin1');
+      if (EVENT_STREAM.test(latest) && hasStream(Buffer.concat(chunks), methods)) socket.destroy();
     });
     // A reset is a way to end a connection; what had arrived before counts.
     socket.on('error', () => undefined);
